@@ -101,23 +101,15 @@ impl Status {
     /// Returns its meaning, without a full stop, if it is a known one.
     pub const fn text(self) -> Option<&'static CStr> {
         match self.0 {
-            0 => {
-                Some(c"The call completed, or queued its work where it may return early")
-            }
+            0 => Some(c"The call completed, or queued its work where it may return early"),
             1 => Some(c"Completed with a warning"),
             2 => Some(c"The device lacks a resource or does not support the operation"),
-            3 => {
-                Some(
-                    c"The caller made an error, such as an invalid argument or a call out of order",
-                )
-            }
+            3 => Some(c"The caller made an error, such as an invalid argument or a call out of order"),
             4 => Some(c"An internal error of the plugin"),
             16 => Some(c"An argument is null, out of range, or does not fit the others"),
             17 => Some(c"A handle is null, closed, or invalid"),
             18 => Some(c"Out of memory"),
-            19 => {
-                Some(c"The plugin does not have the function, and there is no fallback")
-            }
+            19 => Some(c"The plugin does not have the function, and there is no fallback"),
             20 => Some(c"No object has this name or number"),
             21 => Some(c"The plugin could not be loaded; the last error has the reason"),
             22 => Some(c"An object is still in use, or the call comes too late"),
@@ -128,10 +120,7 @@ impl Status {
     }
 
     /// Converts the status of a device; an unknown number counts as an internal failure of the device.
-    #[allow(
-        clippy::manual_range_patterns,
-        reason = "each number is a status of the spec"
-    )]
+    #[allow(clippy::manual_range_patterns, reason = "each number is a status of the spec")]
     pub const fn of_device(status: tenon::device::Status) -> Self {
         match status.0 {
             0 | 1 | 2 | 3 | 4 => Self(status.0),
@@ -140,10 +129,7 @@ impl Status {
     }
 
     /// Returns the status for a device that called a callback; devices only know their own statuses.
-    #[allow(
-        clippy::manual_range_patterns,
-        reason = "each number is a status of the spec"
-    )]
+    #[allow(clippy::manual_range_patterns, reason = "each number is a status of the spec")]
     pub const fn to_device(self) -> tenon::device::Status {
         match self.0 {
             0 | 1 | 2 | 3 | 4 => tenon::device::Status(self.0),
@@ -156,21 +142,15 @@ impl tenon::StatusCode for Status {
     const SUCCESS: Self = Self(0);
     const INVALID_ARGUMENT: Self = Self::INVALID_ARGUMENT;
     const UNSUPPORTED: Self = Self::UNSUPPORTED;
-    const INTERNAL: Self = Self(
-        <tenon::device::Status as tenon::StatusCode>::INTERNAL.0,
-    );
+    const INTERNAL: Self = Self(<tenon::device::Status as tenon::StatusCode>::INTERNAL.0);
     fn code(self) -> i32 {
         self.0
     }
 }
 
 /// A host function that runs when a stream reaches it.
-type StreamCallbackFunction = unsafe extern "C-unwind" fn(
-    crate::DeviceHandle,
-    ffi::C_Stream,
-    *mut c_void,
-    *mut Status,
-);
+type StreamCallbackFunction =
+    unsafe extern "C-unwind" fn(crate::DeviceHandle, ffi::C_Stream, *mut c_void, *mut Status);
 
 /// The caller's function and context, kept until a device calls back.
 struct CarriedStreamCallback {
@@ -203,10 +183,7 @@ unsafe extern "C-unwind" fn call_stream_callback(
     let inside = crate::call::called_back();
     let mut outcome_status = Status::SUCCESS;
     // SAFETY: the caller handed the function over to be called with its context.
-    unsafe {
-        (carried
-            .function)(carried.device, stream, carried.context, &raw mut outcome_status)
-    };
+    unsafe { (carried.function)(carried.device, stream, carried.context, &raw mut outcome_status) };
     if !status.is_null() {
         // SAFETY: not null, and the device waits for the status there.
         unsafe { status.write(outcome_status.to_device()) };
@@ -302,9 +279,7 @@ pub unsafe extern "C" fn tenon_get_device(
 /// # Safety
 /// The arguments are as `functions.h` says; what can be checked is checked.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn tenon_synchronize_device(
-    device: crate::DeviceHandle,
-) -> Status {
+pub unsafe extern "C" fn tenon_synchronize_device(device: crate::DeviceHandle) -> Status {
     let body = |this: &dyn Device, device: DeviceId| {
         this.synchronize_device(device)?;
         Ok(())
@@ -317,10 +292,7 @@ pub unsafe extern "C" fn tenon_synchronize_device(
 /// # Safety
 /// The arguments are as `functions.h` says; what can be checked is checked.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn tenon_get_device_count(
-    plugin: crate::PluginHandle,
-    count: *mut usize,
-) -> Status {
+pub unsafe extern "C" fn tenon_get_device_count(plugin: crate::PluginHandle, count: *mut usize) -> Status {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = |this: &dyn Device| unsafe {
         support::place::<Status, _>("count", count)?;
@@ -336,19 +308,18 @@ pub unsafe extern "C" fn tenon_get_device_count(
 /// # Safety
 /// The arguments are as `functions.h` says; what can be checked is checked.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn tenon_get_device_list(
-    plugin: crate::PluginHandle,
-    devices: *mut usize,
-) -> Status {
+pub unsafe extern "C" fn tenon_get_device_list(plugin: crate::PluginHandle, devices: *mut usize) -> Status {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = |this: &dyn Device| unsafe {
         support::place::<Status, _>("devices", devices)?;
         let yielded = this.get_device_list()?;
         let expected = Device::get_device_count(this)?;
-        support::write_elements::<
-            Status,
-            _,
-        >("devices", devices.cast::<usize>(), &yielded, ("get_device_count", expected))?;
+        support::write_elements::<Status, _>(
+            "devices",
+            devices.cast::<usize>(),
+            &yielded,
+            ("get_device_count", expected),
+        )?;
         Ok(())
     };
     crate::call::on_plugin(plugin, Function::GetDeviceList, body)
@@ -426,9 +397,7 @@ pub unsafe extern "C" fn tenon_device_memory_allocate(
         support::place::<Status, _>("ptr", ptr)?;
         let yielded = this.device_memory_allocate(device, size)?;
         if yielded.is_null() && size > 0 {
-            return Err(crate::call::Failure::OutOfMemory {
-                bytes: size,
-            });
+            return Err(crate::call::Failure::OutOfMemory { bytes: size });
         }
         ptr.write(yielded.as_ptr());
         Ok(())
@@ -489,9 +458,7 @@ pub unsafe extern "C" fn tenon_host_memory_allocate(
         support::place::<Status, _>("ptr", ptr)?;
         let yielded = this.host_memory_allocate(device, size)?;
         if yielded.is_null() && size > 0 {
-            return Err(crate::call::Failure::OutOfMemory {
-                bytes: size,
-            });
+            return Err(crate::call::Failure::OutOfMemory { bytes: size });
         }
         ptr.write(yielded.as_ptr());
         Ok(())
@@ -532,9 +499,7 @@ pub unsafe extern "C" fn tenon_unified_memory_allocate(
         support::place::<Status, _>("ptr", ptr)?;
         let yielded = this.unified_memory_allocate(device, size)?;
         if yielded.is_null() && size > 0 {
-            return Err(crate::call::Failure::OutOfMemory {
-                bytes: size,
-            });
+            return Err(crate::call::Failure::OutOfMemory { bytes: size });
         }
         ptr.write(yielded.as_ptr());
         Ok(())
@@ -640,11 +605,7 @@ pub unsafe extern "C" fn tenon_memory_copy_p2p(
 ) -> Status {
     let handle = dst_device;
     let body = |this: &dyn Device, dst_device: DeviceId| {
-        let held_src_device = crate::call::same_plugin(
-            handle,
-            src_device,
-            "src_device",
-        )?;
+        let held_src_device = crate::call::same_plugin(handle, src_device, "src_device")?;
         let src_device = held_src_device.id();
         support::range::<Status>("dst", dst.addr(), size)?;
         let dst = tenon::DevicePtr::from_ptr(dst);
@@ -743,11 +704,7 @@ pub unsafe extern "C" fn tenon_async_memory_copy_p2p(
 ) -> Status {
     let handle = dst_device;
     let body = |this: &dyn Device, dst_device: DeviceId| {
-        let held_src_device = crate::call::same_plugin(
-            handle,
-            src_device,
-            "src_device",
-        )?;
+        let held_src_device = crate::call::same_plugin(handle, src_device, "src_device")?;
         let src_device = held_src_device.id();
         let stream = Stream::from_raw(stream);
         support::range::<Status>("dst", dst.addr(), size)?;
@@ -800,10 +757,7 @@ pub unsafe extern "C" fn tenon_async_memory_fill(
         let stream = Stream::from_raw(stream);
         support::range::<Status>("dst", dst.addr(), size)?;
         let dst = tenon::DevicePtr::from_ptr(dst);
-        let pattern = support::slice::<
-            Status,
-            _,
-        >("pattern", pattern.cast::<u8>(), pattern_size)?;
+        let pattern = support::slice::<Status, _>("pattern", pattern.cast::<u8>(), pattern_size)?;
         this.async_memory_fill(device, stream, dst, pattern, size)?;
         Ok(())
     };
@@ -910,10 +864,7 @@ pub unsafe extern "C" fn tenon_device_init_alloc_size(
 /// # Safety
 /// The arguments are as `functions.h` says; what can be checked is checked.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn tenon_device_realloc_size(
-    device: crate::DeviceHandle,
-    size: *mut usize,
-) -> Status {
+pub unsafe extern "C" fn tenon_device_realloc_size(device: crate::DeviceHandle, size: *mut usize) -> Status {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = |this: &dyn Device, device: DeviceId| unsafe {
         support::place::<Status, _>("size", size)?;
@@ -948,10 +899,7 @@ pub unsafe extern "C" fn tenon_create_stream(
 /// # Safety
 /// The arguments are as `functions.h` says; what can be checked is checked.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn tenon_destroy_stream(
-    device: crate::DeviceHandle,
-    stream: ffi::C_Stream,
-) -> Status {
+pub unsafe extern "C" fn tenon_destroy_stream(device: crate::DeviceHandle, stream: ffi::C_Stream) -> Status {
     let body = |this: &dyn Device, device: DeviceId| {
         let stream = Stream::from_raw(stream);
         this.destroy_stream(device, stream)?;
@@ -1016,16 +964,13 @@ pub unsafe extern "C" fn tenon_stream_add_callback(
         let Some(callee) = callback else {
             return Err(Error::invalid(concat!("`", "callback", "` is null")).into());
         };
-        let carried_callback = KEPT_STREAM_CALLBACK
-            .put(CarriedStreamCallback {
-                function: callee,
-                context: user_data,
-                device: handle,
-            });
-        let callback = StreamCallback::from_raw(
-            Some(call_stream_callback),
-            tenon::AnyPtr::from_ptr(carried_callback),
-        );
+        let carried_callback = KEPT_STREAM_CALLBACK.put(CarriedStreamCallback {
+            function: callee,
+            context: user_data,
+            device: handle,
+        });
+        let callback =
+            StreamCallback::from_raw(Some(call_stream_callback), tenon::AnyPtr::from_ptr(carried_callback));
         let outcome = this.stream_add_callback(device, stream, callback);
         if outcome.is_err() {
             KEPT_STREAM_CALLBACK.take(carried_callback);
@@ -1061,10 +1006,7 @@ pub unsafe extern "C" fn tenon_stream_wait_event(
 /// # Safety
 /// The arguments are as `functions.h` says; what can be checked is checked.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn tenon_create_event(
-    device: crate::DeviceHandle,
-    event: *mut ffi::C_Event,
-) -> Status {
+pub unsafe extern "C" fn tenon_create_event(device: crate::DeviceHandle, event: *mut ffi::C_Event) -> Status {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = |this: &dyn Device, device: DeviceId| unsafe {
         support::place::<Status, _>("event", event)?;
@@ -1080,10 +1022,7 @@ pub unsafe extern "C" fn tenon_create_event(
 /// # Safety
 /// The arguments are as `functions.h` says; what can be checked is checked.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn tenon_destroy_event(
-    device: crate::DeviceHandle,
-    event: ffi::C_Event,
-) -> Status {
+pub unsafe extern "C" fn tenon_destroy_event(device: crate::DeviceHandle, event: ffi::C_Event) -> Status {
     let body = |this: &dyn Device, device: DeviceId| {
         support::refuse_null::<Status>("event", event.is_null())?;
         let event = Event::from_raw(event);
@@ -1140,10 +1079,7 @@ pub unsafe extern "C" fn tenon_query_event(
 /// # Safety
 /// The arguments are as `functions.h` says; what can be checked is checked.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn tenon_synchronize_event(
-    device: crate::DeviceHandle,
-    event: ffi::C_Event,
-) -> Status {
+pub unsafe extern "C" fn tenon_synchronize_event(device: crate::DeviceHandle, event: ffi::C_Event) -> Status {
     let body = |this: &dyn Device, device: DeviceId| {
         support::refuse_null::<Status>("event", event.is_null())?;
         let event = Event::from_raw(event);
@@ -1314,10 +1250,7 @@ pub unsafe extern "C" fn tenon_is_bfloat16_supported(
 /// # Safety
 /// The arguments are as `functions.h` says; what can be checked is checked.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn tenon_is_dnn_supported(
-    device: crate::DeviceHandle,
-    supported: *mut bool,
-) -> Status {
+pub unsafe extern "C" fn tenon_is_dnn_supported(device: crate::DeviceHandle, supported: *mut bool) -> Status {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = |this: &dyn Device, device: DeviceId| unsafe {
         support::place::<Status, _>("supported", supported)?;
@@ -1366,10 +1299,7 @@ pub unsafe extern "C" fn tenon_destroy_eigen_device(
 ) -> Status {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = |this: &dyn Device, device: DeviceId| unsafe {
-        let place_eigen_device = support::place::<
-            Status,
-            _,
-        >("eigen_device", eigen_device)?;
+        let place_eigen_device = support::place::<Status, _>("eigen_device", eigen_device)?;
         let mut eigen_device = EigenDevice::from_raw(place_eigen_device.read());
         this.destroy_eigen_device(device, &mut eigen_device)?;
         place_eigen_device.write(eigen_device.as_raw());
@@ -1431,10 +1361,8 @@ pub unsafe extern "C" fn tenon_xccl_get_unique_id(
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = |this: &dyn Device| unsafe {
         let unique_id = support::non_null::<Status, _>("unique_id", unique_id)?.read();
-        let unique_id = support::slice_mut::<
-            Status,
-            _,
-        >("unique_id", unique_id.data.cast::<u8>(), unique_id.sz)?;
+        let unique_id =
+            support::slice_mut::<Status, _>("unique_id", unique_id.data.cast::<u8>(), unique_id.sz)?;
         this.xccl_get_unique_id(unique_id)?;
         Ok(())
     };
@@ -1456,10 +1384,8 @@ pub unsafe extern "C" fn tenon_xccl_comm_init_rank(
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = |this: &dyn Device| unsafe {
         let unique_id = support::non_null::<Status, _>("unique_id", unique_id)?.read();
-        let unique_id = support::slice_mut::<
-            Status,
-            _,
-        >("unique_id", unique_id.data.cast::<u8>(), unique_id.sz)?;
+        let unique_id =
+            support::slice_mut::<Status, _>("unique_id", unique_id.data.cast::<u8>(), unique_id.sz)?;
         support::place::<Status, _>("comm", comm)?;
         let yielded = this.xccl_comm_init_rank(ranks, unique_id, rank)?;
         comm.write(yielded.as_raw());
@@ -1625,15 +1551,7 @@ pub unsafe extern "C" fn tenon_xccl_reduce_scatter(
         support::refuse_null::<Status>("comm", comm.is_null())?;
         let comm = CollectiveComm::from_raw(comm);
         let stream = Stream::from_raw(stream);
-        this.xccl_reduce_scatter(
-            send_buf,
-            recv_buf,
-            count,
-            data_type,
-            op,
-            comm,
-            stream,
-        )?;
+        this.xccl_reduce_scatter(send_buf, recv_buf, count, data_type, op, comm, stream)?;
         Ok(())
     };
     crate::call::on_plugin(plugin, Function::XcclReduceScatter, body)
@@ -1738,43 +1656,17 @@ pub unsafe extern "C" fn tenon_xccl_all_to_all(
 ) -> Status {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = |this: &dyn Device| unsafe {
-        let send_buf = support::slice::<
-            Status,
-            _,
-        >("send_buf", send_buf.cast::<tenon::DevicePtr>(), nranks)?;
-        let send_count = support::slice::<
-            Status,
-            _,
-        >("send_count", send_count.cast::<usize>(), nranks)?;
-        let send_dtype = support::slice::<
-            Status,
-            _,
-        >("send_dtype", send_dtype.cast::<DataType>(), nranks)?;
-        let recv_buf = support::slice::<
-            Status,
-            _,
-        >("recv_buf", recv_buf.cast::<tenon::DevicePtr>(), nranks)?;
-        let recv_count = support::slice::<
-            Status,
-            _,
-        >("recv_count", recv_count.cast::<usize>(), nranks)?;
-        let recv_dtype = support::slice::<
-            Status,
-            _,
-        >("recv_dtype", recv_dtype.cast::<DataType>(), nranks)?;
+        let send_buf = support::slice::<Status, _>("send_buf", send_buf.cast::<tenon::DevicePtr>(), nranks)?;
+        let send_count = support::slice::<Status, _>("send_count", send_count.cast::<usize>(), nranks)?;
+        let send_dtype = support::slice::<Status, _>("send_dtype", send_dtype.cast::<DataType>(), nranks)?;
+        let recv_buf = support::slice::<Status, _>("recv_buf", recv_buf.cast::<tenon::DevicePtr>(), nranks)?;
+        let recv_count = support::slice::<Status, _>("recv_count", recv_count.cast::<usize>(), nranks)?;
+        let recv_dtype = support::slice::<Status, _>("recv_dtype", recv_dtype.cast::<DataType>(), nranks)?;
         support::refuse_null::<Status>("comm", comm.is_null())?;
         let comm = CollectiveComm::from_raw(comm);
         let stream = Stream::from_raw(stream);
         this.xccl_all_to_all(
-            send_buf,
-            send_count,
-            send_dtype,
-            recv_buf,
-            recv_count,
-            recv_dtype,
-            rank,
-            comm,
-            stream,
+            send_buf, send_count, send_dtype, recv_buf, recv_count, recv_dtype, rank, comm, stream,
         )?;
         Ok(())
     };
@@ -2141,13 +2033,9 @@ pub unsafe extern "C" fn tenon_cuda_graph_instantiate(
         let place_graph = support::place::<Status, _>("graph", graph)?;
         let mut graph = Graph::from_raw(place_graph.read());
         support::place_or_null::<Status, _>("error_node", error_node)?;
-        let log_buffer = support::nullable(
-            log_buffer,
-            |log_buffer| support::slice_mut::<
-                Status,
-                _,
-            >("log_buffer", log_buffer.cast::<u8>(), buffer_size),
-        )?;
+        let log_buffer = support::nullable(log_buffer, |log_buffer| {
+            support::slice_mut::<Status, _>("log_buffer", log_buffer.cast::<u8>(), buffer_size)
+        })?;
         let yielded = this.cuda_graph_instantiate(&mut graph, log_buffer)?;
         place_graph.write(graph.as_raw());
         exec.write(yielded.exec.as_raw());
@@ -2174,17 +2062,13 @@ pub unsafe extern "C" fn tenon_cuda_graph_get_nodes(
     let body = |this: &dyn Device| unsafe {
         support::refuse_null::<Status>("graph", graph.is_null())?;
         let graph = Graph::from_raw(graph);
-        let nodes = support::nullable(
-            nodes,
-            |nodes| support::slice_mut::<
-                Status,
-                _,
-            >(
+        let nodes = support::nullable(nodes, |nodes| {
+            support::slice_mut::<Status, _>(
                 "nodes",
                 nodes.cast::<GraphNode>(),
                 support::non_null::<Status, _>("num_nodes", num_nodes)?.read(),
-            ),
-        )?;
+            )
+        })?;
         let place_num_nodes = support::place::<Status, _>("num_nodes", num_nodes)?;
         let mut num_nodes = place_num_nodes.read();
         this.cuda_graph_get_nodes(graph, nodes, &mut num_nodes)?;
@@ -2317,11 +2201,7 @@ pub unsafe extern "C" fn tenon_cuda_thread_exchange_stream_capture_mode(
 /// # Safety
 /// The arguments are as `functions.h` says; what can be checked is checked.
 #[allow(clippy::too_many_lines, reason = "one arm for each function")]
-pub unsafe fn call_raw(
-    function: Function,
-    plugin: u64,
-    arguments: &[u64],
-) -> Option<Status> {
+pub unsafe fn call_raw(function: Function, plugin: u64, arguments: &[u64]) -> Option<Status> {
     let info = function.info();
     if arguments.len() < info.params.len() + usize::from(info.question) {
         return None;
@@ -2329,686 +2209,489 @@ pub unsafe fn call_raw(
 
     // SAFETY: the caller's promise.
     unsafe {
-        Some(
-            match function {
-                Function::Initialize => {
-                    tenon_initialize(crate::PluginHandle(plugin as usize))
-                }
-                Function::Finalize => {
-                    tenon_finalize(crate::PluginHandle(plugin as usize))
-                }
-                Function::InitDevice => {
-                    tenon_init_device(crate::DeviceHandle(arguments[0] as usize))
-                }
-                Function::DeinitDevice => {
-                    tenon_deinit_device(crate::DeviceHandle(arguments[0] as usize))
-                }
-                Function::SetDevice => {
-                    tenon_set_device(crate::DeviceHandle(arguments[0] as usize))
-                }
-                Function::GetDevice => {
-                    tenon_get_device(
-                        crate::PluginHandle(plugin as usize),
-                        support::pointer(arguments[0]),
-                    )
-                }
-                Function::SynchronizeDevice => {
-                    tenon_synchronize_device(crate::DeviceHandle(arguments[0] as usize))
-                }
-                Function::GetDeviceCount => {
-                    tenon_get_device_count(
-                        crate::PluginHandle(plugin as usize),
-                        support::pointer(arguments[0]),
-                    )
-                }
-                Function::GetDeviceList => {
-                    tenon_get_device_list(
-                        crate::PluginHandle(plugin as usize),
-                        support::pointer(arguments[0]),
-                    )
-                }
-                Function::GetComputeCapability => {
-                    tenon_get_compute_capability(
-                        crate::DeviceHandle(arguments[0] as usize),
-                        support::pointer(arguments[1]),
-                    )
-                }
-                Function::GetRuntimeVersion => {
-                    tenon_get_runtime_version(
-                        crate::DeviceHandle(arguments[0] as usize),
-                        support::pointer(arguments[1]),
-                    )
-                }
-                Function::GetDriverVersion => {
-                    tenon_get_driver_version(
-                        crate::DeviceHandle(arguments[0] as usize),
-                        support::pointer(arguments[1]),
-                    )
-                }
-                Function::DeviceMemoryAllocate => {
-                    tenon_device_memory_allocate(
-                        crate::DeviceHandle(arguments[0] as usize),
-                        support::pointer(arguments[1]),
-                        arguments[2] as _,
-                    )
-                }
-                Function::DeviceMemoryDeallocate => {
-                    tenon_device_memory_deallocate(
-                        crate::DeviceHandle(arguments[0] as usize),
-                        support::pointer(arguments[1]),
-                        arguments[2] as _,
-                    )
-                }
-                Function::DeviceMemorySet => {
-                    tenon_device_memory_set(
-                        crate::DeviceHandle(arguments[0] as usize),
-                        support::pointer(arguments[1]),
-                        arguments[2] as _,
-                        arguments[3] as _,
-                    )
-                }
-                Function::HostMemoryAllocate => {
-                    tenon_host_memory_allocate(
-                        crate::DeviceHandle(arguments[0] as usize),
-                        support::pointer(arguments[1]),
-                        arguments[2] as _,
-                    )
-                }
-                Function::HostMemoryDeallocate => {
-                    tenon_host_memory_deallocate(
-                        crate::DeviceHandle(arguments[0] as usize),
-                        support::pointer(arguments[1]),
-                        arguments[2] as _,
-                    )
-                }
-                Function::UnifiedMemoryAllocate => {
-                    tenon_unified_memory_allocate(
-                        crate::DeviceHandle(arguments[0] as usize),
-                        support::pointer(arguments[1]),
-                        arguments[2] as _,
-                    )
-                }
-                Function::UnifiedMemoryDeallocate => {
-                    tenon_unified_memory_deallocate(
-                        crate::DeviceHandle(arguments[0] as usize),
-                        support::pointer(arguments[1]),
-                        arguments[2] as _,
-                    )
-                }
-                Function::MemoryCopyH2d => {
-                    tenon_memory_copy_h2d(
-                        crate::DeviceHandle(arguments[0] as usize),
-                        support::pointer(arguments[1]),
-                        support::pointer(arguments[2]),
-                        arguments[3] as _,
-                    )
-                }
-                Function::MemoryCopyD2h => {
-                    tenon_memory_copy_d2h(
-                        crate::DeviceHandle(arguments[0] as usize),
-                        support::pointer(arguments[1]),
-                        support::pointer(arguments[2]),
-                        arguments[3] as _,
-                    )
-                }
-                Function::MemoryCopyD2d => {
-                    tenon_memory_copy_d2d(
-                        crate::DeviceHandle(arguments[0] as usize),
-                        support::pointer(arguments[1]),
-                        support::pointer(arguments[2]),
-                        arguments[3] as _,
-                    )
-                }
-                Function::MemoryCopyP2p => {
-                    tenon_memory_copy_p2p(
-                        crate::DeviceHandle(arguments[0] as usize),
-                        crate::DeviceHandle(arguments[1] as usize),
-                        support::pointer(arguments[2]),
-                        support::pointer(arguments[3]),
-                        arguments[4] as _,
-                    )
-                }
-                Function::AsyncMemoryCopyH2d => {
-                    tenon_async_memory_copy_h2d(
-                        crate::DeviceHandle(arguments[0] as usize),
-                        support::pointer(arguments[1]),
-                        support::pointer(arguments[2]),
-                        support::pointer(arguments[3]),
-                        arguments[4] as _,
-                    )
-                }
-                Function::AsyncMemoryCopyD2h => {
-                    tenon_async_memory_copy_d2h(
-                        crate::DeviceHandle(arguments[0] as usize),
-                        support::pointer(arguments[1]),
-                        support::pointer(arguments[2]),
-                        support::pointer(arguments[3]),
-                        arguments[4] as _,
-                    )
-                }
-                Function::AsyncMemoryCopyD2d => {
-                    tenon_async_memory_copy_d2d(
-                        crate::DeviceHandle(arguments[0] as usize),
-                        support::pointer(arguments[1]),
-                        support::pointer(arguments[2]),
-                        support::pointer(arguments[3]),
-                        arguments[4] as _,
-                    )
-                }
-                Function::AsyncMemoryCopyP2p => {
-                    tenon_async_memory_copy_p2p(
-                        crate::DeviceHandle(arguments[0] as usize),
-                        crate::DeviceHandle(arguments[1] as usize),
-                        support::pointer(arguments[2]),
-                        support::pointer(arguments[3]),
-                        support::pointer(arguments[4]),
-                        arguments[5] as _,
-                    )
-                }
-                Function::DeviceMemoryStats => {
-                    tenon_device_memory_stats(
-                        crate::DeviceHandle(arguments[0] as usize),
-                        support::pointer(arguments[1]),
-                        support::pointer(arguments[2]),
-                    )
-                }
-                Function::AsyncMemoryFill => {
-                    tenon_async_memory_fill(
-                        crate::DeviceHandle(arguments[0] as usize),
-                        support::pointer(arguments[1]),
-                        support::pointer(arguments[2]),
-                        support::pointer(arguments[3]),
-                        arguments[4] as _,
-                        arguments[5] as _,
-                    )
-                }
-                Function::DeviceMinChunkSize => {
-                    tenon_device_min_chunk_size(
-                        crate::DeviceHandle(arguments[0] as usize),
-                        support::pointer(arguments[1]),
-                    )
-                }
-                Function::DeviceMaxChunkSize => {
-                    tenon_device_max_chunk_size(
-                        crate::DeviceHandle(arguments[0] as usize),
-                        support::pointer(arguments[1]),
-                    )
-                }
-                Function::DeviceMaxAllocSize => {
-                    tenon_device_max_alloc_size(
-                        crate::DeviceHandle(arguments[0] as usize),
-                        support::pointer(arguments[1]),
-                    )
-                }
-                Function::DeviceExtraPaddingSize => {
-                    tenon_device_extra_padding_size(
-                        crate::DeviceHandle(arguments[0] as usize),
-                        support::pointer(arguments[1]),
-                    )
-                }
-                Function::DeviceInitAllocSize => {
-                    tenon_device_init_alloc_size(
-                        crate::DeviceHandle(arguments[0] as usize),
-                        support::pointer(arguments[1]),
-                    )
-                }
-                Function::DeviceReallocSize => {
-                    tenon_device_realloc_size(
-                        crate::DeviceHandle(arguments[0] as usize),
-                        support::pointer(arguments[1]),
-                    )
-                }
-                Function::CreateStream => {
-                    tenon_create_stream(
-                        crate::DeviceHandle(arguments[0] as usize),
-                        support::pointer(arguments[1]),
-                    )
-                }
-                Function::DestroyStream => {
-                    tenon_destroy_stream(
-                        crate::DeviceHandle(arguments[0] as usize),
-                        support::pointer(arguments[1]),
-                    )
-                }
-                Function::QueryStream => {
-                    tenon_query_stream(
-                        crate::DeviceHandle(arguments[0] as usize),
-                        support::pointer(arguments[1]),
-                        support::pointer(arguments[2]),
-                    )
-                }
-                Function::SynchronizeStream => {
-                    tenon_synchronize_stream(
-                        crate::DeviceHandle(arguments[0] as usize),
-                        support::pointer(arguments[1]),
-                    )
-                }
-                Function::StreamAddCallback => {
-                    tenon_stream_add_callback(
-                        crate::DeviceHandle(arguments[0] as usize),
-                        support::pointer(arguments[1]),
-                        support::function(support::pointer(arguments[2])),
-                        support::pointer(arguments[3]),
-                    )
-                }
-                Function::StreamWaitEvent => {
-                    tenon_stream_wait_event(
-                        crate::DeviceHandle(arguments[0] as usize),
-                        support::pointer(arguments[1]),
-                        support::pointer(arguments[2]),
-                    )
-                }
-                Function::CreateEvent => {
-                    tenon_create_event(
-                        crate::DeviceHandle(arguments[0] as usize),
-                        support::pointer(arguments[1]),
-                    )
-                }
-                Function::DestroyEvent => {
-                    tenon_destroy_event(
-                        crate::DeviceHandle(arguments[0] as usize),
-                        support::pointer(arguments[1]),
-                    )
-                }
-                Function::RecordEvent => {
-                    tenon_record_event(
-                        crate::DeviceHandle(arguments[0] as usize),
-                        support::pointer(arguments[1]),
-                        support::pointer(arguments[2]),
-                    )
-                }
-                Function::QueryEvent => {
-                    tenon_query_event(
-                        crate::DeviceHandle(arguments[0] as usize),
-                        support::pointer(arguments[1]),
-                        support::pointer(arguments[2]),
-                    )
-                }
-                Function::SynchronizeEvent => {
-                    tenon_synchronize_event(
-                        crate::DeviceHandle(arguments[0] as usize),
-                        support::pointer(arguments[1]),
-                    )
-                }
-                Function::EventElapsedTime => {
-                    tenon_event_elapsed_time(
-                        crate::DeviceHandle(arguments[0] as usize),
-                        support::pointer(arguments[1]),
-                        support::pointer(arguments[2]),
-                        support::pointer(arguments[3]),
-                    )
-                }
-                Function::GetDeviceProperties => {
-                    tenon_get_device_properties(
-                        crate::DeviceHandle(arguments[0] as usize),
-                        support::pointer(arguments[1]),
-                    )
-                }
-                Function::GetMultiProcess => {
-                    tenon_get_multi_process(
-                        crate::DeviceHandle(arguments[0] as usize),
-                        support::pointer(arguments[1]),
-                    )
-                }
-                Function::GetMaxThreadsPerMp => {
-                    tenon_get_max_threads_per_mp(
-                        crate::DeviceHandle(arguments[0] as usize),
-                        support::pointer(arguments[1]),
-                    )
-                }
-                Function::GetMaxThreadsPerBlock => {
-                    tenon_get_max_threads_per_block(
-                        crate::DeviceHandle(arguments[0] as usize),
-                        support::pointer(arguments[1]),
-                    )
-                }
-                Function::GetMaxGridDimSize => {
-                    tenon_get_max_grid_dim_size(
-                        crate::DeviceHandle(arguments[0] as usize),
-                        support::pointer(arguments[1]),
-                    )
-                }
-                Function::IsFloat16Supported => {
-                    tenon_is_float16_supported(
-                        crate::DeviceHandle(arguments[0] as usize),
-                        support::pointer(arguments[1]),
-                    )
-                }
-                Function::IsBfloat16Supported => {
-                    tenon_is_bfloat16_supported(
-                        crate::DeviceHandle(arguments[0] as usize),
-                        support::pointer(arguments[1]),
-                    )
-                }
-                Function::IsDnnSupported => {
-                    tenon_is_dnn_supported(
-                        crate::DeviceHandle(arguments[0] as usize),
-                        support::pointer(arguments[1]),
-                    )
-                }
-                Function::InitEigenDevice => {
-                    tenon_init_eigen_device(
-                        crate::PluginHandle(plugin as usize),
-                        support::pointer(arguments[0]),
-                        support::pointer(arguments[1]),
-                        support::pointer(arguments[2]),
-                        support::pointer(arguments[3]),
-                    )
-                }
-                Function::DestroyEigenDevice => {
-                    tenon_destroy_eigen_device(
-                        crate::DeviceHandle(arguments[0] as usize),
-                        support::pointer(arguments[1]),
-                    )
-                }
-                Function::XcclGetCommName => {
-                    tenon_xccl_get_comm_name(
-                        crate::PluginHandle(plugin as usize),
-                        support::pointer(arguments[0]),
-                        support::pointer(arguments[1]),
-                    )
-                }
-                Function::XcclGetUniqueIdSize => {
-                    tenon_xccl_get_unique_id_size(
-                        crate::PluginHandle(plugin as usize),
-                        support::pointer(arguments[0]),
-                    )
-                }
-                Function::XcclGetUniqueId => {
-                    tenon_xccl_get_unique_id(
-                        crate::PluginHandle(plugin as usize),
-                        support::pointer(arguments[0]),
-                    )
-                }
-                Function::XcclCommInitRank => {
-                    tenon_xccl_comm_init_rank(
-                        crate::PluginHandle(plugin as usize),
-                        arguments[0] as _,
-                        support::pointer(arguments[1]),
-                        arguments[2] as _,
-                        support::pointer(arguments[3]),
-                    )
-                }
-                Function::XcclDestroyComm => {
-                    tenon_xccl_destroy_comm(
-                        crate::PluginHandle(plugin as usize),
-                        support::pointer(arguments[0]),
-                    )
-                }
-                Function::XcclAllReduce => {
-                    tenon_xccl_all_reduce(
-                        crate::PluginHandle(plugin as usize),
-                        support::pointer(arguments[0]),
-                        support::pointer(arguments[1]),
-                        arguments[2] as _,
-                        DataType(arguments[3] as _),
-                        ReduceOp(arguments[4] as _),
-                        support::pointer(arguments[5]),
-                        support::pointer(arguments[6]),
-                    )
-                }
-                Function::XcclBroadcast => {
-                    tenon_xccl_broadcast(
-                        crate::PluginHandle(plugin as usize),
-                        support::pointer(arguments[0]),
-                        arguments[1] as _,
-                        DataType(arguments[2] as _),
-                        arguments[3] as _,
-                        support::pointer(arguments[4]),
-                        support::pointer(arguments[5]),
-                    )
-                }
-                Function::XcclReduce => {
-                    tenon_xccl_reduce(
-                        crate::PluginHandle(plugin as usize),
-                        support::pointer(arguments[0]),
-                        support::pointer(arguments[1]),
-                        arguments[2] as _,
-                        DataType(arguments[3] as _),
-                        ReduceOp(arguments[4] as _),
-                        arguments[5] as _,
-                        support::pointer(arguments[6]),
-                        support::pointer(arguments[7]),
-                    )
-                }
-                Function::XcclAllGather => {
-                    tenon_xccl_all_gather(
-                        crate::PluginHandle(plugin as usize),
-                        support::pointer(arguments[0]),
-                        support::pointer(arguments[1]),
-                        arguments[2] as _,
-                        DataType(arguments[3] as _),
-                        support::pointer(arguments[4]),
-                        support::pointer(arguments[5]),
-                    )
-                }
-                Function::XcclReduceScatter => {
-                    tenon_xccl_reduce_scatter(
-                        crate::PluginHandle(plugin as usize),
-                        support::pointer(arguments[0]),
-                        support::pointer(arguments[1]),
-                        arguments[2] as _,
-                        DataType(arguments[3] as _),
-                        ReduceOp(arguments[4] as _),
-                        support::pointer(arguments[5]),
-                        support::pointer(arguments[6]),
-                    )
-                }
-                Function::XcclGroupStart => {
-                    tenon_xccl_group_start(crate::PluginHandle(plugin as usize))
-                }
-                Function::XcclGroupEnd => {
-                    tenon_xccl_group_end(crate::PluginHandle(plugin as usize))
-                }
-                Function::XcclSend => {
-                    tenon_xccl_send(
-                        crate::PluginHandle(plugin as usize),
-                        support::pointer(arguments[0]),
-                        arguments[1] as _,
-                        DataType(arguments[2] as _),
-                        arguments[3] as _,
-                        support::pointer(arguments[4]),
-                        support::pointer(arguments[5]),
-                    )
-                }
-                Function::XcclRecv => {
-                    tenon_xccl_recv(
-                        crate::PluginHandle(plugin as usize),
-                        support::pointer(arguments[0]),
-                        arguments[1] as _,
-                        DataType(arguments[2] as _),
-                        arguments[3] as _,
-                        support::pointer(arguments[4]),
-                        support::pointer(arguments[5]),
-                    )
-                }
-                Function::XcclAllToAll => {
-                    tenon_xccl_all_to_all(
-                        crate::PluginHandle(plugin as usize),
-                        support::pointer(arguments[0]),
-                        support::pointer(arguments[1]),
-                        support::pointer(arguments[2]),
-                        support::pointer(arguments[3]),
-                        support::pointer(arguments[4]),
-                        support::pointer(arguments[5]),
-                        arguments[6] as _,
-                        arguments[7] as _,
-                        support::pointer(arguments[8]),
-                        support::pointer(arguments[9]),
-                    )
-                }
-                Function::ProfilerInitialize => {
-                    tenon_profiler_initialize(
-                        crate::PluginHandle(plugin as usize),
-                        support::pointer(arguments[0]),
-                        support::pointer(arguments[1]),
-                    )
-                }
-                Function::ProfilerFinalize => {
-                    tenon_profiler_finalize(
-                        crate::PluginHandle(plugin as usize),
-                        support::pointer(arguments[0]),
-                        support::pointer(arguments[1]),
-                    )
-                }
-                Function::ProfilerPrepareTracing => {
-                    tenon_profiler_prepare_tracing(
-                        crate::PluginHandle(plugin as usize),
-                        support::pointer(arguments[0]),
-                        support::pointer(arguments[1]),
-                    )
-                }
-                Function::ProfilerStartTracing => {
-                    tenon_profiler_start_tracing(
-                        crate::PluginHandle(plugin as usize),
-                        support::pointer(arguments[0]),
-                        support::pointer(arguments[1]),
-                    )
-                }
-                Function::ProfilerStopTracing => {
-                    tenon_profiler_stop_tracing(
-                        crate::PluginHandle(plugin as usize),
-                        support::pointer(arguments[0]),
-                        support::pointer(arguments[1]),
-                    )
-                }
-                Function::ProfilerCollectTraceData => {
-                    tenon_profiler_collect_trace_data(
-                        crate::PluginHandle(plugin as usize),
-                        support::pointer(arguments[0]),
-                        arguments[1] as _,
-                        support::pointer(arguments[2]),
-                    )
-                }
-                Function::InitBlasHandle => {
-                    tenon_init_blas_handle(
-                        crate::DeviceHandle(arguments[0] as usize),
-                        support::pointer(arguments[1]),
-                        support::pointer(arguments[2]),
-                    )
-                }
-                Function::BlasSetMathMode => {
-                    tenon_blas_set_math_mode(
-                        crate::DeviceHandle(arguments[0] as usize),
-                        support::pointer(arguments[1]),
-                        arguments[2] as _,
-                    )
-                }
-                Function::InitBlasltHandle => {
-                    tenon_init_blaslt_handle(
-                        crate::DeviceHandle(arguments[0] as usize),
-                        support::pointer(arguments[1]),
-                    )
-                }
-                Function::DestroyBlasHandle => {
-                    tenon_destroy_blas_handle(
-                        crate::DeviceHandle(arguments[0] as usize),
-                        support::pointer(arguments[1]),
-                    )
-                }
-                Function::DestroyBlasltHandle => {
-                    tenon_destroy_blaslt_handle(
-                        crate::DeviceHandle(arguments[0] as usize),
-                        support::pointer(arguments[1]),
-                    )
-                }
-                Function::BlasAxpby => {
-                    tenon_blas_axpby(
-                        crate::DeviceHandle(arguments[0] as usize),
-                        support::pointer(arguments[1]),
-                        DataType(arguments[2] as _),
-                        arguments[3] as _,
-                        f64::from_bits(arguments[4]) as f32,
-                        support::pointer(arguments[5]),
-                        f64::from_bits(arguments[6]) as f32,
-                        support::pointer(arguments[7]),
-                    )
-                }
-                Function::CudaStreamBeginCapture => {
-                    tenon_cuda_stream_begin_capture(
-                        crate::DeviceHandle(arguments[0] as usize),
-                        support::pointer(arguments[1]),
-                        CaptureMode(arguments[2] as _),
-                    )
-                }
-                Function::CudaStreamEndCapture => {
-                    tenon_cuda_stream_end_capture(
-                        crate::DeviceHandle(arguments[0] as usize),
-                        support::pointer(arguments[1]),
-                        support::pointer(arguments[2]),
-                    )
-                }
-                Function::CudaGraphLaunch => {
-                    tenon_cuda_graph_launch(
-                        crate::DeviceHandle(arguments[0] as usize),
-                        support::pointer(arguments[1]),
-                        support::pointer(arguments[2]),
-                    )
-                }
-                Function::CudaGraphDestroy => {
-                    tenon_cuda_graph_destroy(
-                        crate::PluginHandle(plugin as usize),
-                        support::pointer(arguments[0]),
-                    )
-                }
-                Function::CudaGraphExecDestroy => {
-                    tenon_cuda_graph_exec_destroy(
-                        crate::PluginHandle(plugin as usize),
-                        support::pointer(arguments[0]),
-                    )
-                }
-                Function::CudaGraphInstantiate => {
-                    tenon_cuda_graph_instantiate(
-                        crate::PluginHandle(plugin as usize),
-                        support::pointer(arguments[0]),
-                        support::pointer(arguments[1]),
-                        support::pointer(arguments[2]),
-                        support::pointer(arguments[3]),
-                        arguments[4] as _,
-                    )
-                }
-                Function::CudaGraphGetNodes => {
-                    tenon_cuda_graph_get_nodes(
-                        crate::PluginHandle(plugin as usize),
-                        support::pointer(arguments[0]),
-                        support::pointer(arguments[1]),
-                        support::pointer(arguments[2]),
-                    )
-                }
-                Function::CudaStreamCaptureInfo => {
-                    tenon_cuda_stream_capture_info(
-                        crate::DeviceHandle(arguments[0] as usize),
-                        support::pointer(arguments[1]),
-                        support::pointer(arguments[2]),
-                        support::pointer(arguments[3]),
-                        support::pointer(arguments[4]),
-                        support::pointer(arguments[5]),
-                        support::pointer(arguments[6]),
-                        support::pointer(arguments[7]),
-                    )
-                }
-                Function::GetParameterSetterForExecGraph => {
-                    tenon_get_parameter_setter_for_exec_graph(
-                        crate::PluginHandle(plugin as usize),
-                        support::pointer(arguments[0]),
-                        support::pointer(arguments[1]),
-                    )
-                }
-                Function::CudaGraphDebugDotPrint => {
-                    tenon_cuda_graph_debug_dot_print(
-                        crate::PluginHandle(plugin as usize),
-                        support::pointer(arguments[0]),
-                        support::pointer(arguments[1]),
-                        arguments[2] as _,
-                    )
-                }
-                Function::CudaThreadExchangeStreamCaptureMode => {
-                    tenon_cuda_thread_exchange_stream_capture_mode(
-                        crate::PluginHandle(plugin as usize),
-                        support::pointer(arguments[0]),
-                    )
-                }
-            },
-        )
+        Some(match function {
+            Function::Initialize => tenon_initialize(crate::PluginHandle(plugin as usize)),
+            Function::Finalize => tenon_finalize(crate::PluginHandle(plugin as usize)),
+            Function::InitDevice => tenon_init_device(crate::DeviceHandle(arguments[0] as usize)),
+            Function::DeinitDevice => tenon_deinit_device(crate::DeviceHandle(arguments[0] as usize)),
+            Function::SetDevice => tenon_set_device(crate::DeviceHandle(arguments[0] as usize)),
+            Function::GetDevice => {
+                tenon_get_device(crate::PluginHandle(plugin as usize), support::pointer(arguments[0]))
+            }
+            Function::SynchronizeDevice => {
+                tenon_synchronize_device(crate::DeviceHandle(arguments[0] as usize))
+            }
+            Function::GetDeviceCount => {
+                tenon_get_device_count(crate::PluginHandle(plugin as usize), support::pointer(arguments[0]))
+            }
+            Function::GetDeviceList => {
+                tenon_get_device_list(crate::PluginHandle(plugin as usize), support::pointer(arguments[0]))
+            }
+            Function::GetComputeCapability => tenon_get_compute_capability(
+                crate::DeviceHandle(arguments[0] as usize),
+                support::pointer(arguments[1]),
+            ),
+            Function::GetRuntimeVersion => tenon_get_runtime_version(
+                crate::DeviceHandle(arguments[0] as usize),
+                support::pointer(arguments[1]),
+            ),
+            Function::GetDriverVersion => tenon_get_driver_version(
+                crate::DeviceHandle(arguments[0] as usize),
+                support::pointer(arguments[1]),
+            ),
+            Function::DeviceMemoryAllocate => tenon_device_memory_allocate(
+                crate::DeviceHandle(arguments[0] as usize),
+                support::pointer(arguments[1]),
+                arguments[2] as _,
+            ),
+            Function::DeviceMemoryDeallocate => tenon_device_memory_deallocate(
+                crate::DeviceHandle(arguments[0] as usize),
+                support::pointer(arguments[1]),
+                arguments[2] as _,
+            ),
+            Function::DeviceMemorySet => tenon_device_memory_set(
+                crate::DeviceHandle(arguments[0] as usize),
+                support::pointer(arguments[1]),
+                arguments[2] as _,
+                arguments[3] as _,
+            ),
+            Function::HostMemoryAllocate => tenon_host_memory_allocate(
+                crate::DeviceHandle(arguments[0] as usize),
+                support::pointer(arguments[1]),
+                arguments[2] as _,
+            ),
+            Function::HostMemoryDeallocate => tenon_host_memory_deallocate(
+                crate::DeviceHandle(arguments[0] as usize),
+                support::pointer(arguments[1]),
+                arguments[2] as _,
+            ),
+            Function::UnifiedMemoryAllocate => tenon_unified_memory_allocate(
+                crate::DeviceHandle(arguments[0] as usize),
+                support::pointer(arguments[1]),
+                arguments[2] as _,
+            ),
+            Function::UnifiedMemoryDeallocate => tenon_unified_memory_deallocate(
+                crate::DeviceHandle(arguments[0] as usize),
+                support::pointer(arguments[1]),
+                arguments[2] as _,
+            ),
+            Function::MemoryCopyH2d => tenon_memory_copy_h2d(
+                crate::DeviceHandle(arguments[0] as usize),
+                support::pointer(arguments[1]),
+                support::pointer(arguments[2]),
+                arguments[3] as _,
+            ),
+            Function::MemoryCopyD2h => tenon_memory_copy_d2h(
+                crate::DeviceHandle(arguments[0] as usize),
+                support::pointer(arguments[1]),
+                support::pointer(arguments[2]),
+                arguments[3] as _,
+            ),
+            Function::MemoryCopyD2d => tenon_memory_copy_d2d(
+                crate::DeviceHandle(arguments[0] as usize),
+                support::pointer(arguments[1]),
+                support::pointer(arguments[2]),
+                arguments[3] as _,
+            ),
+            Function::MemoryCopyP2p => tenon_memory_copy_p2p(
+                crate::DeviceHandle(arguments[0] as usize),
+                crate::DeviceHandle(arguments[1] as usize),
+                support::pointer(arguments[2]),
+                support::pointer(arguments[3]),
+                arguments[4] as _,
+            ),
+            Function::AsyncMemoryCopyH2d => tenon_async_memory_copy_h2d(
+                crate::DeviceHandle(arguments[0] as usize),
+                support::pointer(arguments[1]),
+                support::pointer(arguments[2]),
+                support::pointer(arguments[3]),
+                arguments[4] as _,
+            ),
+            Function::AsyncMemoryCopyD2h => tenon_async_memory_copy_d2h(
+                crate::DeviceHandle(arguments[0] as usize),
+                support::pointer(arguments[1]),
+                support::pointer(arguments[2]),
+                support::pointer(arguments[3]),
+                arguments[4] as _,
+            ),
+            Function::AsyncMemoryCopyD2d => tenon_async_memory_copy_d2d(
+                crate::DeviceHandle(arguments[0] as usize),
+                support::pointer(arguments[1]),
+                support::pointer(arguments[2]),
+                support::pointer(arguments[3]),
+                arguments[4] as _,
+            ),
+            Function::AsyncMemoryCopyP2p => tenon_async_memory_copy_p2p(
+                crate::DeviceHandle(arguments[0] as usize),
+                crate::DeviceHandle(arguments[1] as usize),
+                support::pointer(arguments[2]),
+                support::pointer(arguments[3]),
+                support::pointer(arguments[4]),
+                arguments[5] as _,
+            ),
+            Function::DeviceMemoryStats => tenon_device_memory_stats(
+                crate::DeviceHandle(arguments[0] as usize),
+                support::pointer(arguments[1]),
+                support::pointer(arguments[2]),
+            ),
+            Function::AsyncMemoryFill => tenon_async_memory_fill(
+                crate::DeviceHandle(arguments[0] as usize),
+                support::pointer(arguments[1]),
+                support::pointer(arguments[2]),
+                support::pointer(arguments[3]),
+                arguments[4] as _,
+                arguments[5] as _,
+            ),
+            Function::DeviceMinChunkSize => tenon_device_min_chunk_size(
+                crate::DeviceHandle(arguments[0] as usize),
+                support::pointer(arguments[1]),
+            ),
+            Function::DeviceMaxChunkSize => tenon_device_max_chunk_size(
+                crate::DeviceHandle(arguments[0] as usize),
+                support::pointer(arguments[1]),
+            ),
+            Function::DeviceMaxAllocSize => tenon_device_max_alloc_size(
+                crate::DeviceHandle(arguments[0] as usize),
+                support::pointer(arguments[1]),
+            ),
+            Function::DeviceExtraPaddingSize => tenon_device_extra_padding_size(
+                crate::DeviceHandle(arguments[0] as usize),
+                support::pointer(arguments[1]),
+            ),
+            Function::DeviceInitAllocSize => tenon_device_init_alloc_size(
+                crate::DeviceHandle(arguments[0] as usize),
+                support::pointer(arguments[1]),
+            ),
+            Function::DeviceReallocSize => tenon_device_realloc_size(
+                crate::DeviceHandle(arguments[0] as usize),
+                support::pointer(arguments[1]),
+            ),
+            Function::CreateStream => tenon_create_stream(
+                crate::DeviceHandle(arguments[0] as usize),
+                support::pointer(arguments[1]),
+            ),
+            Function::DestroyStream => tenon_destroy_stream(
+                crate::DeviceHandle(arguments[0] as usize),
+                support::pointer(arguments[1]),
+            ),
+            Function::QueryStream => tenon_query_stream(
+                crate::DeviceHandle(arguments[0] as usize),
+                support::pointer(arguments[1]),
+                support::pointer(arguments[2]),
+            ),
+            Function::SynchronizeStream => tenon_synchronize_stream(
+                crate::DeviceHandle(arguments[0] as usize),
+                support::pointer(arguments[1]),
+            ),
+            Function::StreamAddCallback => tenon_stream_add_callback(
+                crate::DeviceHandle(arguments[0] as usize),
+                support::pointer(arguments[1]),
+                support::function(support::pointer(arguments[2])),
+                support::pointer(arguments[3]),
+            ),
+            Function::StreamWaitEvent => tenon_stream_wait_event(
+                crate::DeviceHandle(arguments[0] as usize),
+                support::pointer(arguments[1]),
+                support::pointer(arguments[2]),
+            ),
+            Function::CreateEvent => {
+                tenon_create_event(crate::DeviceHandle(arguments[0] as usize), support::pointer(arguments[1]))
+            }
+            Function::DestroyEvent => tenon_destroy_event(
+                crate::DeviceHandle(arguments[0] as usize),
+                support::pointer(arguments[1]),
+            ),
+            Function::RecordEvent => tenon_record_event(
+                crate::DeviceHandle(arguments[0] as usize),
+                support::pointer(arguments[1]),
+                support::pointer(arguments[2]),
+            ),
+            Function::QueryEvent => tenon_query_event(
+                crate::DeviceHandle(arguments[0] as usize),
+                support::pointer(arguments[1]),
+                support::pointer(arguments[2]),
+            ),
+            Function::SynchronizeEvent => tenon_synchronize_event(
+                crate::DeviceHandle(arguments[0] as usize),
+                support::pointer(arguments[1]),
+            ),
+            Function::EventElapsedTime => tenon_event_elapsed_time(
+                crate::DeviceHandle(arguments[0] as usize),
+                support::pointer(arguments[1]),
+                support::pointer(arguments[2]),
+                support::pointer(arguments[3]),
+            ),
+            Function::GetDeviceProperties => tenon_get_device_properties(
+                crate::DeviceHandle(arguments[0] as usize),
+                support::pointer(arguments[1]),
+            ),
+            Function::GetMultiProcess => tenon_get_multi_process(
+                crate::DeviceHandle(arguments[0] as usize),
+                support::pointer(arguments[1]),
+            ),
+            Function::GetMaxThreadsPerMp => tenon_get_max_threads_per_mp(
+                crate::DeviceHandle(arguments[0] as usize),
+                support::pointer(arguments[1]),
+            ),
+            Function::GetMaxThreadsPerBlock => tenon_get_max_threads_per_block(
+                crate::DeviceHandle(arguments[0] as usize),
+                support::pointer(arguments[1]),
+            ),
+            Function::GetMaxGridDimSize => tenon_get_max_grid_dim_size(
+                crate::DeviceHandle(arguments[0] as usize),
+                support::pointer(arguments[1]),
+            ),
+            Function::IsFloat16Supported => tenon_is_float16_supported(
+                crate::DeviceHandle(arguments[0] as usize),
+                support::pointer(arguments[1]),
+            ),
+            Function::IsBfloat16Supported => tenon_is_bfloat16_supported(
+                crate::DeviceHandle(arguments[0] as usize),
+                support::pointer(arguments[1]),
+            ),
+            Function::IsDnnSupported => tenon_is_dnn_supported(
+                crate::DeviceHandle(arguments[0] as usize),
+                support::pointer(arguments[1]),
+            ),
+            Function::InitEigenDevice => tenon_init_eigen_device(
+                crate::PluginHandle(plugin as usize),
+                support::pointer(arguments[0]),
+                support::pointer(arguments[1]),
+                support::pointer(arguments[2]),
+                support::pointer(arguments[3]),
+            ),
+            Function::DestroyEigenDevice => tenon_destroy_eigen_device(
+                crate::DeviceHandle(arguments[0] as usize),
+                support::pointer(arguments[1]),
+            ),
+            Function::XcclGetCommName => tenon_xccl_get_comm_name(
+                crate::PluginHandle(plugin as usize),
+                support::pointer(arguments[0]),
+                support::pointer(arguments[1]),
+            ),
+            Function::XcclGetUniqueIdSize => tenon_xccl_get_unique_id_size(
+                crate::PluginHandle(plugin as usize),
+                support::pointer(arguments[0]),
+            ),
+            Function::XcclGetUniqueId => {
+                tenon_xccl_get_unique_id(crate::PluginHandle(plugin as usize), support::pointer(arguments[0]))
+            }
+            Function::XcclCommInitRank => tenon_xccl_comm_init_rank(
+                crate::PluginHandle(plugin as usize),
+                arguments[0] as _,
+                support::pointer(arguments[1]),
+                arguments[2] as _,
+                support::pointer(arguments[3]),
+            ),
+            Function::XcclDestroyComm => {
+                tenon_xccl_destroy_comm(crate::PluginHandle(plugin as usize), support::pointer(arguments[0]))
+            }
+            Function::XcclAllReduce => tenon_xccl_all_reduce(
+                crate::PluginHandle(plugin as usize),
+                support::pointer(arguments[0]),
+                support::pointer(arguments[1]),
+                arguments[2] as _,
+                DataType(arguments[3] as _),
+                ReduceOp(arguments[4] as _),
+                support::pointer(arguments[5]),
+                support::pointer(arguments[6]),
+            ),
+            Function::XcclBroadcast => tenon_xccl_broadcast(
+                crate::PluginHandle(plugin as usize),
+                support::pointer(arguments[0]),
+                arguments[1] as _,
+                DataType(arguments[2] as _),
+                arguments[3] as _,
+                support::pointer(arguments[4]),
+                support::pointer(arguments[5]),
+            ),
+            Function::XcclReduce => tenon_xccl_reduce(
+                crate::PluginHandle(plugin as usize),
+                support::pointer(arguments[0]),
+                support::pointer(arguments[1]),
+                arguments[2] as _,
+                DataType(arguments[3] as _),
+                ReduceOp(arguments[4] as _),
+                arguments[5] as _,
+                support::pointer(arguments[6]),
+                support::pointer(arguments[7]),
+            ),
+            Function::XcclAllGather => tenon_xccl_all_gather(
+                crate::PluginHandle(plugin as usize),
+                support::pointer(arguments[0]),
+                support::pointer(arguments[1]),
+                arguments[2] as _,
+                DataType(arguments[3] as _),
+                support::pointer(arguments[4]),
+                support::pointer(arguments[5]),
+            ),
+            Function::XcclReduceScatter => tenon_xccl_reduce_scatter(
+                crate::PluginHandle(plugin as usize),
+                support::pointer(arguments[0]),
+                support::pointer(arguments[1]),
+                arguments[2] as _,
+                DataType(arguments[3] as _),
+                ReduceOp(arguments[4] as _),
+                support::pointer(arguments[5]),
+                support::pointer(arguments[6]),
+            ),
+            Function::XcclGroupStart => tenon_xccl_group_start(crate::PluginHandle(plugin as usize)),
+            Function::XcclGroupEnd => tenon_xccl_group_end(crate::PluginHandle(plugin as usize)),
+            Function::XcclSend => tenon_xccl_send(
+                crate::PluginHandle(plugin as usize),
+                support::pointer(arguments[0]),
+                arguments[1] as _,
+                DataType(arguments[2] as _),
+                arguments[3] as _,
+                support::pointer(arguments[4]),
+                support::pointer(arguments[5]),
+            ),
+            Function::XcclRecv => tenon_xccl_recv(
+                crate::PluginHandle(plugin as usize),
+                support::pointer(arguments[0]),
+                arguments[1] as _,
+                DataType(arguments[2] as _),
+                arguments[3] as _,
+                support::pointer(arguments[4]),
+                support::pointer(arguments[5]),
+            ),
+            Function::XcclAllToAll => tenon_xccl_all_to_all(
+                crate::PluginHandle(plugin as usize),
+                support::pointer(arguments[0]),
+                support::pointer(arguments[1]),
+                support::pointer(arguments[2]),
+                support::pointer(arguments[3]),
+                support::pointer(arguments[4]),
+                support::pointer(arguments[5]),
+                arguments[6] as _,
+                arguments[7] as _,
+                support::pointer(arguments[8]),
+                support::pointer(arguments[9]),
+            ),
+            Function::ProfilerInitialize => tenon_profiler_initialize(
+                crate::PluginHandle(plugin as usize),
+                support::pointer(arguments[0]),
+                support::pointer(arguments[1]),
+            ),
+            Function::ProfilerFinalize => tenon_profiler_finalize(
+                crate::PluginHandle(plugin as usize),
+                support::pointer(arguments[0]),
+                support::pointer(arguments[1]),
+            ),
+            Function::ProfilerPrepareTracing => tenon_profiler_prepare_tracing(
+                crate::PluginHandle(plugin as usize),
+                support::pointer(arguments[0]),
+                support::pointer(arguments[1]),
+            ),
+            Function::ProfilerStartTracing => tenon_profiler_start_tracing(
+                crate::PluginHandle(plugin as usize),
+                support::pointer(arguments[0]),
+                support::pointer(arguments[1]),
+            ),
+            Function::ProfilerStopTracing => tenon_profiler_stop_tracing(
+                crate::PluginHandle(plugin as usize),
+                support::pointer(arguments[0]),
+                support::pointer(arguments[1]),
+            ),
+            Function::ProfilerCollectTraceData => tenon_profiler_collect_trace_data(
+                crate::PluginHandle(plugin as usize),
+                support::pointer(arguments[0]),
+                arguments[1] as _,
+                support::pointer(arguments[2]),
+            ),
+            Function::InitBlasHandle => tenon_init_blas_handle(
+                crate::DeviceHandle(arguments[0] as usize),
+                support::pointer(arguments[1]),
+                support::pointer(arguments[2]),
+            ),
+            Function::BlasSetMathMode => tenon_blas_set_math_mode(
+                crate::DeviceHandle(arguments[0] as usize),
+                support::pointer(arguments[1]),
+                arguments[2] as _,
+            ),
+            Function::InitBlasltHandle => tenon_init_blaslt_handle(
+                crate::DeviceHandle(arguments[0] as usize),
+                support::pointer(arguments[1]),
+            ),
+            Function::DestroyBlasHandle => tenon_destroy_blas_handle(
+                crate::DeviceHandle(arguments[0] as usize),
+                support::pointer(arguments[1]),
+            ),
+            Function::DestroyBlasltHandle => tenon_destroy_blaslt_handle(
+                crate::DeviceHandle(arguments[0] as usize),
+                support::pointer(arguments[1]),
+            ),
+            Function::BlasAxpby => tenon_blas_axpby(
+                crate::DeviceHandle(arguments[0] as usize),
+                support::pointer(arguments[1]),
+                DataType(arguments[2] as _),
+                arguments[3] as _,
+                f64::from_bits(arguments[4]) as f32,
+                support::pointer(arguments[5]),
+                f64::from_bits(arguments[6]) as f32,
+                support::pointer(arguments[7]),
+            ),
+            Function::CudaStreamBeginCapture => tenon_cuda_stream_begin_capture(
+                crate::DeviceHandle(arguments[0] as usize),
+                support::pointer(arguments[1]),
+                CaptureMode(arguments[2] as _),
+            ),
+            Function::CudaStreamEndCapture => tenon_cuda_stream_end_capture(
+                crate::DeviceHandle(arguments[0] as usize),
+                support::pointer(arguments[1]),
+                support::pointer(arguments[2]),
+            ),
+            Function::CudaGraphLaunch => tenon_cuda_graph_launch(
+                crate::DeviceHandle(arguments[0] as usize),
+                support::pointer(arguments[1]),
+                support::pointer(arguments[2]),
+            ),
+            Function::CudaGraphDestroy => {
+                tenon_cuda_graph_destroy(crate::PluginHandle(plugin as usize), support::pointer(arguments[0]))
+            }
+            Function::CudaGraphExecDestroy => tenon_cuda_graph_exec_destroy(
+                crate::PluginHandle(plugin as usize),
+                support::pointer(arguments[0]),
+            ),
+            Function::CudaGraphInstantiate => tenon_cuda_graph_instantiate(
+                crate::PluginHandle(plugin as usize),
+                support::pointer(arguments[0]),
+                support::pointer(arguments[1]),
+                support::pointer(arguments[2]),
+                support::pointer(arguments[3]),
+                arguments[4] as _,
+            ),
+            Function::CudaGraphGetNodes => tenon_cuda_graph_get_nodes(
+                crate::PluginHandle(plugin as usize),
+                support::pointer(arguments[0]),
+                support::pointer(arguments[1]),
+                support::pointer(arguments[2]),
+            ),
+            Function::CudaStreamCaptureInfo => tenon_cuda_stream_capture_info(
+                crate::DeviceHandle(arguments[0] as usize),
+                support::pointer(arguments[1]),
+                support::pointer(arguments[2]),
+                support::pointer(arguments[3]),
+                support::pointer(arguments[4]),
+                support::pointer(arguments[5]),
+                support::pointer(arguments[6]),
+                support::pointer(arguments[7]),
+            ),
+            Function::GetParameterSetterForExecGraph => tenon_get_parameter_setter_for_exec_graph(
+                crate::PluginHandle(plugin as usize),
+                support::pointer(arguments[0]),
+                support::pointer(arguments[1]),
+            ),
+            Function::CudaGraphDebugDotPrint => tenon_cuda_graph_debug_dot_print(
+                crate::PluginHandle(plugin as usize),
+                support::pointer(arguments[0]),
+                support::pointer(arguments[1]),
+                arguments[2] as _,
+            ),
+            Function::CudaThreadExchangeStreamCaptureMode => tenon_cuda_thread_exchange_stream_capture_mode(
+                crate::PluginHandle(plugin as usize),
+                support::pointer(arguments[0]),
+            ),
+        })
     }
 }

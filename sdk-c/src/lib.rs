@@ -14,7 +14,6 @@ pub mod error;
 /// The functions of the spec, one export each, and the statuses that all exports return.
 ///
 /// cbindgen:ignore
-#[rustfmt::skip]
 pub mod functions;
 mod handles;
 pub mod layers;

@@ -60,5 +60,4 @@ pub use tenon_macros::{device, plugin};
 /// The device interface: the trait [`Device`](device::Device), its types, and the table in each release's layout.
 ///
 /// Generated from `spec/device`.
-#[rustfmt::skip]
 pub mod device;

@@ -13,7 +13,6 @@ use functions::*;
 
 /// The functions, and the type of what they answer.
 #[allow(dead_code, reason = "no test needs every status")]
-#[rustfmt::skip]
 #[path = "../../sdk-c/src/functions.rs"]
 mod functions;
 

@@ -96,11 +96,13 @@ fn compile(folder: &Path, source: &str) -> Output {
         .expect("the compiler runs")
 }
 
-/// Returns the interface, and the fallbacks that are written by hand.
+/// Returns the interface, and what is written by hand about it.
 fn source(more: &str) -> String {
     let strategies = root().join("sdk-rs/src/strategy/mod.rs");
+    let data_type = root().join("sdk-rs/src/data_type.rs");
     format!(
         "#![deny(warnings)]\nmod pointer {{ pub use tenon::{{DevicePtr, HostPtr}}; }}\n#[path = {strategies:?}]\nmod strategy;\n\
+         #[path = {data_type:?}]\nmod data_type;\n\
          pub mod device {{ use crate::strategy; tenon_interface::interface!(\"device\", spec = \"spec\"); }}\n\
          use device::{{Function, Release, ffi}};\n{more}"
     )

@@ -120,9 +120,7 @@ enum Failure {
     #[diagnostic(help("{}", .0.help()))]
     Output(#[from] crate::out::OutputError),
     #[error(transparent)]
-    #[diagnostic(help(
-        "each interface needs a header of its own name; anything else is a mistake in codegen"
-    ))]
+    #[diagnostic(help("{}", .0.help()    ))]
     Emit(#[from] crate::emit::EmitError),
     #[error("{message}")]
     Unknown {

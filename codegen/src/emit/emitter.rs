@@ -17,6 +17,9 @@ pub trait Emitter {
     /// Its templates: names and texts.
     const TEMPLATES: &'static [(&'static str, &'static str)] = &[];
 
+    /// True if its Rust is made of lists that rustfmt would spread over more lines.
+    const IS_COMPACT: bool = false;
+
     /// Adds the filters that its templates use.
     fn add_filters(_templates: &mut Environment) {}
 
@@ -39,6 +42,9 @@ pub enum EmitError {
     /// The generated Rust code does not parse.
     #[error("the generated code is not valid Rust: {0}")]
     Rust(String),
+    /// rustfmt does not run.
+    #[error("the Rust outputs need rustfmt, which cannot be run")]
+    Rustfmt(#[source] std::io::Error),
     /// A hand-written export that cannot be expressed in Python.
     #[error("`{item}` cannot be expressed in Python: {reason}")]
     Python {
@@ -50,6 +56,19 @@ pub enum EmitError {
     /// The table of contents has no line for the reference.
     #[error("`{0}` has no line `{{{{ reference }}}}`")]
     NoReference(String),
+}
+
+impl EmitError {
+    /// Returns what to do about it.
+    pub fn help(&self) -> &'static str {
+        match self {
+            EmitError::Duplicate(_) => "each interface needs a header of its own name",
+            EmitError::Rustfmt(_) => "it is a component of the toolchain: rustup component add rustfmt",
+            EmitError::Python { .. } => "give it a form that Python can call, or leave it out of the exports",
+            EmitError::NoReference(_) => "add the line to the template of the table of contents",
+            EmitError::Template(_) | EmitError::Rust(_) => "this is a mistake in codegen",
+        }
+    }
 }
 
 /// The inputs of emitters in addition to the model.
@@ -85,12 +104,19 @@ pub struct Registered {
     /// [`Emitter::KIND`]
     pub kind: &'static OutputKind,
     pub(super) templates: &'static [(&'static str, &'static str)],
+    pub(super) is_compact: bool,
     pub(super) add_filters: fn(&mut Environment),
     pub(super) emit: fn(&Job, &OutputPlace) -> Result<Vec<Output>, EmitError>,
 }
 
 impl Registered {
     pub(super) const fn of<E: Emitter>() -> Self {
-        Registered { kind: E::KIND, templates: E::TEMPLATES, add_filters: E::add_filters, emit: E::emit }
+        Registered {
+            kind: E::KIND,
+            templates: E::TEMPLATES,
+            is_compact: E::IS_COMPACT,
+            add_filters: E::add_filters,
+            emit: E::emit,
+        }
     }
 }

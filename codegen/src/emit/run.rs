@@ -4,8 +4,9 @@ use minijinja::syntax::SyntaxConfig;
 use minijinja::{Environment, UndefinedBehavior};
 use rayon::prelude::*;
 
-use super::emitter::{EmitError, Inputs, Job};
+use super::emitter::{EmitError, Inputs, Job, Registered};
 use super::registry::EMITTERS;
+use super::rustfmt;
 use super::stamp::Stamp;
 use crate::grammar;
 use crate::out::{FileMap, Output, path};
@@ -35,19 +36,39 @@ fn emit_some(inputs: &Inputs, wanted: impl Fn(&str) -> bool) -> Result<FileMap, 
         .filter(|emitter| wanted(emitter.kind.key))
         .flat_map(|emitter| spec.outputs.places(emitter.kind).map(move |place| (emitter, place)))
         .collect();
-    let outputs: Vec<_> = places.par_iter().map(|(emitter, place)| (emitter.emit)(&job, place)).collect();
-    let mut files = FileMap::default();
-    for ((emitter, place), outputs) in places.into_iter().zip(outputs) {
+    let written: Vec<_> = places.par_iter().map(|(emitter, place)| (emitter.emit)(&job, place)).collect();
+    let mut outputs = Vec::new();
+    for ((emitter, place), written) in places.into_iter().zip(written) {
         let uncommitted = !spec.outputs.is_committed(emitter.kind.key);
-        for output in outputs? {
+        for output in written? {
             let path = match output.path.as_str() {
                 "" => place.path.value.clone(),
                 below => path::join(&place.path.value, below),
             };
-            files.add(Output { path, uncommitted, ..output }, place.path.span)?;
+            outputs.push((emitter, Output { path, uncommitted, ..output }, place.path.span));
         }
     }
+    format(outputs.iter_mut().map(|(emitter, output, _)| (*emitter, output)))?;
+    let mut files = FileMap::default();
+    for (_, output, span) in outputs {
+        files.add(output, span)?;
+    }
     Ok(files)
+}
+
+/// Formats the Rust outputs of emitters, a part of them in each thread.
+fn format<'a>(outputs: impl Iterator<Item = (&'a Registered, &'a mut Output)>) -> Result<(), EmitError> {
+    let is_formatted =
+        |(emitter, output): &(&Registered, &mut Output)| !emitter.is_compact && output.path.ends_with(".rs");
+    let mut outputs: Vec<_> = outputs.filter(is_formatted).map(|(_, output)| output).collect();
+    // Each part takes about the same time.
+    outputs.sort_by_key(|output| output.text.len());
+    let threads = rayon::current_num_threads();
+    let mut parts: Vec<Vec<&mut Output>> = std::iter::repeat_with(Vec::new).take(threads).collect();
+    for (index, output) in outputs.into_iter().enumerate() {
+        parts[index % threads].push(output);
+    }
+    parts.into_par_iter().try_for_each(rustfmt::format)
 }
 
 /// Returns the templates. They are part of the executable, so that it can be copied anywhere.

@@ -27,8 +27,10 @@ mod elements;
 pub mod elementwise;
 pub mod embedding;
 mod error;
-#[rustfmt::skip]
-#[expect(clippy::redundant_closure, reason = "the shim that calls a function instead is not inlined into `simd::wide`")]
+#[expect(
+    clippy::redundant_closure,
+    reason = "the shim that calls a function instead is not inlined into `simd::wide`"
+)]
 pub mod formulas;
 pub mod graph;
 pub mod images;

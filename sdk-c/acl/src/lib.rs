@@ -24,7 +24,6 @@
 
 /// The interface: the trait [`Acl`](api::Acl), the traits of its groups, and its types, generated from
 /// `spec/acl`.
-#[rustfmt::skip]
 pub mod api;
 mod callback;
 mod copy;

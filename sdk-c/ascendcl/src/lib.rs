@@ -6,7 +6,6 @@
 #[macro_use]
 mod function;
 /// The functions of `spec/acl`.
-#[rustfmt::skip]
 mod functions;
 mod library;
 

@@ -7,7 +7,6 @@
 ///
 /// cbindgen:ignore
 #[allow(non_snake_case, reason = "the names are those of C")]
-#[rustfmt::skip]
 mod functions;
 /// cbindgen:ignore
 mod lookup;

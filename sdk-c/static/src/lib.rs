@@ -5,7 +5,6 @@
 mod function;
 /// The functions of `spec/acl`.
 #[path = "../../ascendcl/src/functions.rs"]
-#[rustfmt::skip]
 mod functions;
 
 use tenon_acl::api;

@@ -1,7 +1,6 @@
 //! The attributes of Tenon for `impl` blocks of its traits. They read a generated table of the traits' functions.
 
 mod operators;
-#[rustfmt::skip]
 mod traits;
 
 use proc_macro::TokenStream;

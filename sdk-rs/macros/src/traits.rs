@@ -3,32 +3,14 @@
 use tenon_attribute::{Entry, Extension, Filled, Function, Trait};
 
 const fn optional(name: &'static str, variant: &'static str) -> Function<'static> {
-    Function {
-        name,
-        variant,
-        missing: None,
-        since: None,
-        is_in_extension: false,
-        filled: Filled::Never,
-    }
+    Function { name, variant, missing: None, since: None, is_in_extension: false, filled: Filled::Never }
 }
 
 const fn in_extension(name: &'static str, variant: &'static str) -> Function<'static> {
-    Function {
-        name,
-        variant,
-        missing: None,
-        since: None,
-        is_in_extension: true,
-        filled: Filled::Never,
-    }
+    Function { name, variant, missing: None, since: None, is_in_extension: true, filled: Filled::Never }
 }
 
-const fn required(
-    name: &'static str,
-    variant: &'static str,
-    missing: &'static str,
-) -> Function<'static> {
+const fn required(name: &'static str, variant: &'static str, missing: &'static str) -> Function<'static> {
     Function {
         name,
         variant,
@@ -40,251 +22,177 @@ const fn required(
 }
 
 const fn emulated(function: Function<'static>) -> Function<'static> {
-    Function {
-        filled: Filled::OnRequest,
-        ..function
-    }
+    Function { filled: Filled::OnRequest, ..function }
 }
 
 const fn always_filled(function: Function<'static>) -> Function<'static> {
-    Function {
-        filled: Filled::Always,
-        ..function
-    }
+    Function { filled: Filled::Always, ..function }
 }
 
 const fn later(since: &'static str, function: Function<'static>) -> Function<'static> {
-    Function {
-        since: Some(since),
-        ..function
-    }
+    Function { since: Some(since), ..function }
 }
 
 /// The traits of the spec.
-pub(crate) const TRAITS: &[Trait] = &[
-    Trait {
-        name: "Device",
-        module: "device",
-        entry: Some(Entry::TakesParams("InitPlugin")),
-        extension: Some(Extension {
-            symbol: "tenon_device_extension",
-            table: "TenonDeviceExtension",
-        }),
-        releases: &["2.6", "3.0", "3.1", "3.2", "3.3"],
-        functions: &[
-            emulated(optional("initialize", "Initialize")),
-            emulated(optional("finalize", "Finalize")),
-            emulated(optional("init_device", "InitDevice")),
-            emulated(optional("deinit_device", "DeinitDevice")),
-            required(
-                "set_device",
-                "SetDevice",
-                "`set_device` is missing: a host refuses a plugin without it\n  Sets the current device of the calling thread\n  without it: The host refuses the plugin.\n  help: fn set_device(&self, device: DeviceId) -> Result<()>;",
-            ),
-            required(
-                "get_device",
-                "GetDevice",
-                "`get_device` is missing: a host refuses a plugin without it\n  Gets the current device of the calling thread\n  without it: The host refuses the plugin.\n  help: fn get_device(&self) -> Result<DeviceId>;",
-            ),
-            required(
-                "synchronize_device",
-                "SynchronizeDevice",
-                "`synchronize_device` is missing: a host loads a plugin without it, and then misbehaves\n  Waits for all work of a device\n  without it: The host loads the plugin and calls the null pointer: a segmentation fault on the first `paddle.device.synchronize()`, in every release from 2.6 to 3.3.\n  help: fn synchronize_device(&self, device: DeviceId) -> Result<()>;",
-            ),
-            required(
-                "get_device_count",
-                "GetDeviceCount",
-                "`get_device_count` is missing: a host refuses a plugin without it\n  Gets the number of available devices\n  without it: The host refuses the plugin.\n  help: fn get_device_count(&self) -> Result<usize>;",
-            ),
-            required(
-                "get_device_list",
-                "GetDeviceList",
-                "`get_device_list` is missing: a host refuses a plugin without it\n  Lists the available devices\n  without it: The host refuses the plugin.\n  help: fn get_device_list(&self) -> Result<Vec<usize>>;",
-            ),
-            emulated(optional("get_compute_capability", "GetComputeCapability")),
-            emulated(optional("get_runtime_version", "GetRuntimeVersion")),
-            emulated(optional("get_driver_version", "GetDriverVersion")),
-            required(
-                "device_memory_allocate",
-                "DeviceMemoryAllocate",
-                "`device_memory_allocate` is missing: a host refuses a plugin without it\n  Allocates device memory\n  without it: The host refuses the plugin.\n  help: fn device_memory_allocate( &self, device: DeviceId, size: usize, ) -> Result<DevicePtr>;",
-            ),
-            required(
-                "device_memory_deallocate",
-                "DeviceMemoryDeallocate",
-                "`device_memory_deallocate` is missing: a host refuses a plugin without it\n  Frees device memory\n  without it: The host refuses the plugin.\n  help: fn device_memory_deallocate( &self, device: DeviceId, ptr: DevicePtr, size: usize, ) -> Result<()>;",
-            ),
-            emulated(optional("device_memory_set", "DeviceMemorySet")),
-            emulated(optional("host_memory_allocate", "HostMemoryAllocate")),
-            emulated(optional("host_memory_deallocate", "HostMemoryDeallocate")),
-            optional("unified_memory_allocate", "UnifiedMemoryAllocate"),
-            optional("unified_memory_deallocate", "UnifiedMemoryDeallocate"),
-            required(
-                "memory_copy_h2d",
-                "MemoryCopyH2d",
-                "`memory_copy_h2d` is missing: a host loads a plugin without it, and then misbehaves\n  Copies memory from the host to a device\n  without it: The host loads the plugin and silently copies nothing, so tensors hold garbage and no error is raised.\n  help: fn memory_copy_h2d( &self, device: DeviceId, dst: DevicePtr, src: &[u8], ) -> Result<()>;",
-            ),
-            required(
-                "memory_copy_d2h",
-                "MemoryCopyD2h",
-                "`memory_copy_d2h` is missing: a host loads a plugin without it, and then misbehaves\n  Copies memory from a device to the host\n  without it: The host loads the plugin and silently copies nothing, so `Tensor.numpy` returns garbage and no error is raised.\n  help: fn memory_copy_d2h( &self, device: DeviceId, dst: &mut [u8], src: DevicePtr, ) -> Result<()>;",
-            ),
-            always_filled(optional("memory_copy_d2d", "MemoryCopyD2d")),
-            emulated(optional("memory_copy_p2p", "MemoryCopyP2p")),
-            always_filled(optional("async_memory_copy_h2d", "AsyncMemoryCopyH2d")),
-            always_filled(optional("async_memory_copy_d2h", "AsyncMemoryCopyD2h")),
-            always_filled(optional("async_memory_copy_d2d", "AsyncMemoryCopyD2d")),
-            always_filled(optional("async_memory_copy_p2p", "AsyncMemoryCopyP2p")),
-            emulated(optional("device_memory_stats", "DeviceMemoryStats")),
-            emulated(in_extension("async_memory_fill", "AsyncMemoryFill")),
-            always_filled(optional("device_min_chunk_size", "DeviceMinChunkSize")),
-            emulated(optional("device_max_chunk_size", "DeviceMaxChunkSize")),
-            emulated(optional("device_max_alloc_size", "DeviceMaxAllocSize")),
-            emulated(optional("device_extra_padding_size", "DeviceExtraPaddingSize")),
-            emulated(optional("device_init_alloc_size", "DeviceInitAllocSize")),
-            emulated(optional("device_realloc_size", "DeviceReallocSize")),
-            emulated(optional("create_stream", "CreateStream")),
-            emulated(optional("destroy_stream", "DestroyStream")),
-            emulated(optional("query_stream", "QueryStream")),
-            always_filled(optional("synchronize_stream", "SynchronizeStream")),
-            optional("stream_add_callback", "StreamAddCallback"),
-            always_filled(optional("stream_wait_event", "StreamWaitEvent")),
-            required(
-                "create_event",
-                "CreateEvent",
-                "`create_event` is missing: a host refuses a plugin without it\n  Creates an event\n  without it: The host refuses the plugin.\n  help: fn create_event(&self, device: DeviceId) -> Result<Event>;",
-            ),
-            required(
-                "destroy_event",
-                "DestroyEvent",
-                "`destroy_event` is missing: a host refuses a plugin without it\n  Destroys an event\n  without it: The host refuses the plugin.\n  help: fn destroy_event(&self, device: DeviceId, event: Event) -> Result<()>;",
-            ),
-            required(
-                "record_event",
-                "RecordEvent",
-                "`record_event` is missing: a host refuses a plugin without it\n  Records an event on a stream\n  without it: The host refuses the plugin.\n  help: fn record_event(&self, device: DeviceId, stream: Stream, event: Event) -> Result<()>;",
-            ),
-            emulated(optional("query_event", "QueryEvent")),
-            required(
-                "synchronize_event",
-                "SynchronizeEvent",
-                "`synchronize_event` is missing: a host refuses a plugin without it\n  Waits for an event\n  without it: The host refuses the plugin.\n  help: fn synchronize_event(&self, device: DeviceId, event: Event) -> Result<()>;",
-            ),
-            in_extension("event_elapsed_time", "EventElapsedTime"),
-            later("3.1", optional("get_device_properties", "GetDeviceProperties")),
-            later("3.1", emulated(optional("get_multi_process", "GetMultiProcess"))),
-            later(
-                "3.1",
-                emulated(optional("get_max_threads_per_mp", "GetMaxThreadsPerMp")),
-            ),
-            later(
-                "3.1",
-                emulated(optional("get_max_threads_per_block", "GetMaxThreadsPerBlock")),
-            ),
-            later(
-                "3.1",
-                emulated(optional("get_max_grid_dim_size", "GetMaxGridDimSize")),
-            ),
-            later(
-                "3.2",
-                emulated(optional("is_float16_supported", "IsFloat16Supported")),
-            ),
-            later(
-                "3.2",
-                emulated(optional("is_bfloat16_supported", "IsBfloat16Supported")),
-            ),
-            later("3.3", emulated(optional("is_dnn_supported", "IsDnnSupported"))),
-            later("3.1", emulated(optional("init_eigen_device", "InitEigenDevice"))),
-            later(
-                "3.1",
-                emulated(optional("destroy_eigen_device", "DestroyEigenDevice")),
-            ),
-            later("3.0", optional("xccl_get_comm_name", "XcclGetCommName")),
-            optional("xccl_get_unique_id_size", "XcclGetUniqueIdSize"),
-            optional("xccl_get_unique_id", "XcclGetUniqueId"),
-            optional("xccl_comm_init_rank", "XcclCommInitRank"),
-            optional("xccl_destroy_comm", "XcclDestroyComm"),
-            optional("xccl_all_reduce", "XcclAllReduce"),
-            optional("xccl_broadcast", "XcclBroadcast"),
-            optional("xccl_reduce", "XcclReduce"),
-            optional("xccl_all_gather", "XcclAllGather"),
-            optional("xccl_reduce_scatter", "XcclReduceScatter"),
-            emulated(optional("xccl_group_start", "XcclGroupStart")),
-            emulated(optional("xccl_group_end", "XcclGroupEnd")),
-            optional("xccl_send", "XcclSend"),
-            optional("xccl_recv", "XcclRecv"),
-            emulated(optional("xccl_all_to_all", "XcclAllToAll")),
-            optional("profiler_initialize", "ProfilerInitialize"),
-            optional("profiler_finalize", "ProfilerFinalize"),
-            optional("profiler_prepare_tracing", "ProfilerPrepareTracing"),
-            optional("profiler_start_tracing", "ProfilerStartTracing"),
-            optional("profiler_stop_tracing", "ProfilerStopTracing"),
-            optional("profiler_collect_trace_data", "ProfilerCollectTraceData"),
-            later("3.2", optional("init_blas_handle", "InitBlasHandle")),
-            later("3.2", emulated(optional("blas_set_math_mode", "BlasSetMathMode"))),
-            later("3.2", optional("init_blaslt_handle", "InitBlasltHandle")),
-            later("3.2", emulated(optional("destroy_blas_handle", "DestroyBlasHandle"))),
-            later(
-                "3.2",
-                emulated(optional("destroy_blaslt_handle", "DestroyBlasltHandle")),
-            ),
-            optional("blas_axpby", "BlasAxpby"),
-            later(
-                "3.3",
-                always_filled(
-                    optional("cuda_stream_begin_capture", "CudaStreamBeginCapture"),
-                ),
-            ),
-            later(
-                "3.3",
-                always_filled(
-                    optional("cuda_stream_end_capture", "CudaStreamEndCapture"),
-                ),
-            ),
-            later(
-                "3.3",
-                always_filled(optional("cuda_graph_launch", "CudaGraphLaunch")),
-            ),
-            later("3.3", emulated(optional("cuda_graph_destroy", "CudaGraphDestroy"))),
-            later(
-                "3.3",
-                emulated(optional("cuda_graph_exec_destroy", "CudaGraphExecDestroy")),
-            ),
-            later(
-                "3.3",
-                always_filled(optional("cuda_graph_instantiate", "CudaGraphInstantiate")),
-            ),
-            later(
-                "3.3",
-                always_filled(optional("cuda_graph_get_nodes", "CudaGraphGetNodes")),
-            ),
-            later(
-                "3.3",
-                always_filled(
-                    optional("cuda_stream_capture_info", "CudaStreamCaptureInfo"),
-                ),
-            ),
-            later(
-                "3.3",
-                optional(
-                    "get_parameter_setter_for_exec_graph",
-                    "GetParameterSetterForExecGraph",
-                ),
-            ),
-            later(
-                "3.3",
-                optional("cuda_graph_debug_dot_print", "CudaGraphDebugDotPrint"),
-            ),
-            later(
-                "3.3",
-                optional(
-                    "cuda_thread_exchange_stream_capture_mode",
-                    "CudaThreadExchangeStreamCaptureMode",
-                ),
-            ),
-        ],
-    },
-];
+pub(crate) const TRAITS: &[Trait] = &[Trait {
+    name: "Device",
+    module: "device",
+    entry: Some(Entry::TakesParams("InitPlugin")),
+    extension: Some(Extension { symbol: "tenon_device_extension", table: "TenonDeviceExtension" }),
+    releases: &["2.6", "3.0", "3.1", "3.2", "3.3"],
+    functions: &[
+        emulated(optional("initialize", "Initialize")),
+        emulated(optional("finalize", "Finalize")),
+        emulated(optional("init_device", "InitDevice")),
+        emulated(optional("deinit_device", "DeinitDevice")),
+        required(
+            "set_device",
+            "SetDevice",
+            "`set_device` is missing: a host refuses a plugin without it\n  Sets the current device of the calling thread\n  without it: The host refuses the plugin.\n  help: fn set_device(&self, device: DeviceId) -> Result<()>;",
+        ),
+        required(
+            "get_device",
+            "GetDevice",
+            "`get_device` is missing: a host refuses a plugin without it\n  Gets the current device of the calling thread\n  without it: The host refuses the plugin.\n  help: fn get_device(&self) -> Result<DeviceId>;",
+        ),
+        required(
+            "synchronize_device",
+            "SynchronizeDevice",
+            "`synchronize_device` is missing: a host loads a plugin without it, and then misbehaves\n  Waits for all work of a device\n  without it: The host loads the plugin and calls the null pointer: a segmentation fault on the first `paddle.device.synchronize()`, in every release from 2.6 to 3.3.\n  help: fn synchronize_device(&self, device: DeviceId) -> Result<()>;",
+        ),
+        required(
+            "get_device_count",
+            "GetDeviceCount",
+            "`get_device_count` is missing: a host refuses a plugin without it\n  Gets the number of available devices\n  without it: The host refuses the plugin.\n  help: fn get_device_count(&self) -> Result<usize>;",
+        ),
+        required(
+            "get_device_list",
+            "GetDeviceList",
+            "`get_device_list` is missing: a host refuses a plugin without it\n  Lists the available devices\n  without it: The host refuses the plugin.\n  help: fn get_device_list(&self) -> Result<Vec<usize>>;",
+        ),
+        emulated(optional("get_compute_capability", "GetComputeCapability")),
+        emulated(optional("get_runtime_version", "GetRuntimeVersion")),
+        emulated(optional("get_driver_version", "GetDriverVersion")),
+        required(
+            "device_memory_allocate",
+            "DeviceMemoryAllocate",
+            "`device_memory_allocate` is missing: a host refuses a plugin without it\n  Allocates device memory\n  without it: The host refuses the plugin.\n  help: fn device_memory_allocate( &self, device: DeviceId, size: usize, ) -> Result<DevicePtr>;",
+        ),
+        required(
+            "device_memory_deallocate",
+            "DeviceMemoryDeallocate",
+            "`device_memory_deallocate` is missing: a host refuses a plugin without it\n  Frees device memory\n  without it: The host refuses the plugin.\n  help: fn device_memory_deallocate( &self, device: DeviceId, ptr: DevicePtr, size: usize, ) -> Result<()>;",
+        ),
+        emulated(optional("device_memory_set", "DeviceMemorySet")),
+        emulated(optional("host_memory_allocate", "HostMemoryAllocate")),
+        emulated(optional("host_memory_deallocate", "HostMemoryDeallocate")),
+        optional("unified_memory_allocate", "UnifiedMemoryAllocate"),
+        optional("unified_memory_deallocate", "UnifiedMemoryDeallocate"),
+        required(
+            "memory_copy_h2d",
+            "MemoryCopyH2d",
+            "`memory_copy_h2d` is missing: a host loads a plugin without it, and then misbehaves\n  Copies memory from the host to a device\n  without it: The host loads the plugin and silently copies nothing, so tensors hold garbage and no error is raised.\n  help: fn memory_copy_h2d( &self, device: DeviceId, dst: DevicePtr, src: &[u8], ) -> Result<()>;",
+        ),
+        required(
+            "memory_copy_d2h",
+            "MemoryCopyD2h",
+            "`memory_copy_d2h` is missing: a host loads a plugin without it, and then misbehaves\n  Copies memory from a device to the host\n  without it: The host loads the plugin and silently copies nothing, so `Tensor.numpy` returns garbage and no error is raised.\n  help: fn memory_copy_d2h( &self, device: DeviceId, dst: &mut [u8], src: DevicePtr, ) -> Result<()>;",
+        ),
+        always_filled(optional("memory_copy_d2d", "MemoryCopyD2d")),
+        emulated(optional("memory_copy_p2p", "MemoryCopyP2p")),
+        always_filled(optional("async_memory_copy_h2d", "AsyncMemoryCopyH2d")),
+        always_filled(optional("async_memory_copy_d2h", "AsyncMemoryCopyD2h")),
+        always_filled(optional("async_memory_copy_d2d", "AsyncMemoryCopyD2d")),
+        always_filled(optional("async_memory_copy_p2p", "AsyncMemoryCopyP2p")),
+        emulated(optional("device_memory_stats", "DeviceMemoryStats")),
+        emulated(in_extension("async_memory_fill", "AsyncMemoryFill")),
+        always_filled(optional("device_min_chunk_size", "DeviceMinChunkSize")),
+        emulated(optional("device_max_chunk_size", "DeviceMaxChunkSize")),
+        emulated(optional("device_max_alloc_size", "DeviceMaxAllocSize")),
+        emulated(optional("device_extra_padding_size", "DeviceExtraPaddingSize")),
+        emulated(optional("device_init_alloc_size", "DeviceInitAllocSize")),
+        emulated(optional("device_realloc_size", "DeviceReallocSize")),
+        emulated(optional("create_stream", "CreateStream")),
+        emulated(optional("destroy_stream", "DestroyStream")),
+        emulated(optional("query_stream", "QueryStream")),
+        always_filled(optional("synchronize_stream", "SynchronizeStream")),
+        optional("stream_add_callback", "StreamAddCallback"),
+        always_filled(optional("stream_wait_event", "StreamWaitEvent")),
+        required(
+            "create_event",
+            "CreateEvent",
+            "`create_event` is missing: a host refuses a plugin without it\n  Creates an event\n  without it: The host refuses the plugin.\n  help: fn create_event(&self, device: DeviceId) -> Result<Event>;",
+        ),
+        required(
+            "destroy_event",
+            "DestroyEvent",
+            "`destroy_event` is missing: a host refuses a plugin without it\n  Destroys an event\n  without it: The host refuses the plugin.\n  help: fn destroy_event(&self, device: DeviceId, event: Event) -> Result<()>;",
+        ),
+        required(
+            "record_event",
+            "RecordEvent",
+            "`record_event` is missing: a host refuses a plugin without it\n  Records an event on a stream\n  without it: The host refuses the plugin.\n  help: fn record_event(&self, device: DeviceId, stream: Stream, event: Event) -> Result<()>;",
+        ),
+        emulated(optional("query_event", "QueryEvent")),
+        required(
+            "synchronize_event",
+            "SynchronizeEvent",
+            "`synchronize_event` is missing: a host refuses a plugin without it\n  Waits for an event\n  without it: The host refuses the plugin.\n  help: fn synchronize_event(&self, device: DeviceId, event: Event) -> Result<()>;",
+        ),
+        in_extension("event_elapsed_time", "EventElapsedTime"),
+        later("3.1", optional("get_device_properties", "GetDeviceProperties")),
+        later("3.1", emulated(optional("get_multi_process", "GetMultiProcess"))),
+        later("3.1", emulated(optional("get_max_threads_per_mp", "GetMaxThreadsPerMp"))),
+        later("3.1", emulated(optional("get_max_threads_per_block", "GetMaxThreadsPerBlock"))),
+        later("3.1", emulated(optional("get_max_grid_dim_size", "GetMaxGridDimSize"))),
+        later("3.2", emulated(optional("is_float16_supported", "IsFloat16Supported"))),
+        later("3.2", emulated(optional("is_bfloat16_supported", "IsBfloat16Supported"))),
+        later("3.3", emulated(optional("is_dnn_supported", "IsDnnSupported"))),
+        later("3.1", emulated(optional("init_eigen_device", "InitEigenDevice"))),
+        later("3.1", emulated(optional("destroy_eigen_device", "DestroyEigenDevice"))),
+        later("3.0", optional("xccl_get_comm_name", "XcclGetCommName")),
+        optional("xccl_get_unique_id_size", "XcclGetUniqueIdSize"),
+        optional("xccl_get_unique_id", "XcclGetUniqueId"),
+        optional("xccl_comm_init_rank", "XcclCommInitRank"),
+        optional("xccl_destroy_comm", "XcclDestroyComm"),
+        optional("xccl_all_reduce", "XcclAllReduce"),
+        optional("xccl_broadcast", "XcclBroadcast"),
+        optional("xccl_reduce", "XcclReduce"),
+        optional("xccl_all_gather", "XcclAllGather"),
+        optional("xccl_reduce_scatter", "XcclReduceScatter"),
+        emulated(optional("xccl_group_start", "XcclGroupStart")),
+        emulated(optional("xccl_group_end", "XcclGroupEnd")),
+        optional("xccl_send", "XcclSend"),
+        optional("xccl_recv", "XcclRecv"),
+        emulated(optional("xccl_all_to_all", "XcclAllToAll")),
+        optional("profiler_initialize", "ProfilerInitialize"),
+        optional("profiler_finalize", "ProfilerFinalize"),
+        optional("profiler_prepare_tracing", "ProfilerPrepareTracing"),
+        optional("profiler_start_tracing", "ProfilerStartTracing"),
+        optional("profiler_stop_tracing", "ProfilerStopTracing"),
+        optional("profiler_collect_trace_data", "ProfilerCollectTraceData"),
+        later("3.2", optional("init_blas_handle", "InitBlasHandle")),
+        later("3.2", emulated(optional("blas_set_math_mode", "BlasSetMathMode"))),
+        later("3.2", optional("init_blaslt_handle", "InitBlasltHandle")),
+        later("3.2", emulated(optional("destroy_blas_handle", "DestroyBlasHandle"))),
+        later("3.2", emulated(optional("destroy_blaslt_handle", "DestroyBlasltHandle"))),
+        optional("blas_axpby", "BlasAxpby"),
+        later("3.3", always_filled(optional("cuda_stream_begin_capture", "CudaStreamBeginCapture"))),
+        later("3.3", always_filled(optional("cuda_stream_end_capture", "CudaStreamEndCapture"))),
+        later("3.3", always_filled(optional("cuda_graph_launch", "CudaGraphLaunch"))),
+        later("3.3", emulated(optional("cuda_graph_destroy", "CudaGraphDestroy"))),
+        later("3.3", emulated(optional("cuda_graph_exec_destroy", "CudaGraphExecDestroy"))),
+        later("3.3", always_filled(optional("cuda_graph_instantiate", "CudaGraphInstantiate"))),
+        later("3.3", always_filled(optional("cuda_graph_get_nodes", "CudaGraphGetNodes"))),
+        later("3.3", always_filled(optional("cuda_stream_capture_info", "CudaStreamCaptureInfo"))),
+        later("3.3", optional("get_parameter_setter_for_exec_graph", "GetParameterSetterForExecGraph")),
+        later("3.3", optional("cuda_graph_debug_dot_print", "CudaGraphDebugDotPrint")),
+        later(
+            "3.3",
+            optional("cuda_thread_exchange_stream_capture_mode", "CudaThreadExchangeStreamCaptureMode"),
+        ),
+    ],
+}];
 
 /// The traits of operators, each with its methods.
 pub(crate) const OPERATORS: &[(&str, &[&str])] = &[
@@ -942,17 +850,7 @@ pub(crate) const OPERATORS: &[(&str, &[&str])] = &[
         ],
     ),
     ("Special", &["erfinv", "erfinv_grad", "i0", "polygamma", "gammaincc", "renorm"]),
-    (
-        "Vision",
-        &[
-            "grid_sample",
-            "grid_sample_grad",
-            "roi_align",
-            "roi_align_grad",
-            "nms",
-            "nms_out_shape",
-        ],
-    ),
+    ("Vision", &["grid_sample", "grid_sample_grad", "roi_align", "roi_align_grad", "nms", "nms_out_shape"]),
     (
         "Points",
         &[

@@ -60,7 +60,6 @@ mod layout;
 #[rustfmt::skip]
 mod plans;
 mod tensor;
-#[rustfmt::skip]
 #[allow(clippy::too_many_arguments, reason = "a method has as many parameters as its entry in the spec")]
 mod traits;
 

@@ -401,15 +401,13 @@ impl Function {
     /// Returns true if an implementation must have it.
     pub const fn is_required(self) -> bool {
         const REQUIRED: [bool; 95] = [
-            false, false, false, false, true, true, true, true, true, false, false,
-            false, true, true, false, false, false, false, false, true, true, false,
-            false, false, false, false, false, false, false, false, false, false, false,
-            false, false, false, false, false, false, false, false, true, true, true,
-            false, true, false, false, false, false, false, false, false, false, false,
-            false, false, false, false, false, false, false, false, false, false, false,
-            false, false, false, false, false, false, false, false, false, false, false,
-            false, false, false, false, false, false, false, false, false, false, false,
-            false, false, false, false, false, false, false,
+            false, false, false, false, true, true, true, true, true, false, false, false, true, true, false,
+            false, false, false, false, true, true, false, false, false, false, false, false, false, false,
+            false, false, false, false, false, false, false, false, false, false, false, false, true, true,
+            true, false, true, false, false, false, false, false, false, false, false, false, false, false,
+            false, false, false, false, false, false, false, false, false, false, false, false, false, false,
+            false, false, false, false, false, false, false, false, false, false, false, false, false, false,
+            false, false, false, false, false, false, false, false, false, false,
         ];
         REQUIRED[self as usize]
     }
@@ -418,15 +416,13 @@ impl Function {
     /// host.
     pub const fn is_always_filled(self) -> bool {
         const ALWAYS: [bool; 95] = [
-            false, false, false, false, false, false, false, false, false, false, false,
-            false, false, false, false, false, false, false, false, false, false, true,
-            false, true, true, true, true, false, false, true, false, false, false,
-            false, false, false, false, false, true, false, true, false, false, false,
-            false, false, false, false, false, false, false, false, false, false, false,
-            false, false, false, false, false, false, false, false, false, false, false,
-            false, false, false, false, false, false, false, false, false, false, false,
-            false, false, false, false, false, false, false, true, true, true, false,
-            false, true, true, true, false, false, false,
+            false, false, false, false, false, false, false, false, false, false, false, false, false, false,
+            false, false, false, false, false, false, false, true, false, true, true, true, true, false,
+            false, true, false, false, false, false, false, false, false, false, true, false, true, false,
+            false, false, false, false, false, false, false, false, false, false, false, false, false, false,
+            false, false, false, false, false, false, false, false, false, false, false, false, false, false,
+            false, false, false, false, false, false, false, false, false, false, false, false, false, false,
+            true, true, true, false, false, true, true, true, false, false, false,
         ];
         ALWAYS[self as usize]
     }
@@ -434,15 +430,13 @@ impl Function {
     /// Returns true if its slot can be filled with a fallback that does more than to refuse.
     pub const fn has_fallback(self) -> bool {
         const FALLBACK: [bool; 95] = [
-            true, true, true, true, false, false, false, false, false, true, true, true,
-            false, false, true, true, true, false, false, false, false, true, true, true,
-            true, true, true, true, true, true, true, true, true, true, true, true, true,
-            true, true, false, true, false, false, false, true, false, false, false,
-            true, true, true, true, true, true, true, true, true, false, false, false,
-            false, false, false, false, false, false, false, true, true, false, false,
-            true, false, false, false, false, false, false, false, true, false, true,
-            true, false, true, true, true, true, true, true, true, true, false, false,
-            false,
+            true, true, true, true, false, false, false, false, false, true, true, true, false, false, true,
+            true, true, false, false, false, false, true, true, true, true, true, true, true, true, true,
+            true, true, true, true, true, true, true, true, true, false, true, false, false, false, true,
+            false, false, false, true, true, true, true, true, true, true, true, true, false, false, false,
+            false, false, false, false, false, false, false, true, true, false, false, true, false, false,
+            false, false, false, false, false, true, false, true, true, false, true, true, true, true, true,
+            true, true, true, false, false, false,
         ];
         FALLBACK[self as usize]
     }

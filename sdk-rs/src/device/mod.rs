@@ -8,33 +8,33 @@ mod types;
 pub mod ffi;
 mod functions;
 
+mod fallbacks;
+mod forward;
 /// The spec as data at run time.
 pub mod reflection;
 mod traits;
-mod fallbacks;
-mod forward;
 
 /// The signatures of the functions in the ABI.
 pub mod signature;
 
+mod layers;
+mod loaded;
+mod plugin;
+mod repeat;
 /// Converts calls of the ABI to calls of the trait.
 #[allow(unused_variables, reason = "a release may pass what the trait does not take")]
 #[allow(clippy::too_many_arguments, reason = "the ABI has that many")]
 mod thunk;
-mod plugin;
-mod layers;
-mod repeat;
-mod loaded;
 use super::strategy;
 
-pub use self::types::*;
-pub use self::functions::*;
-pub use self::traits::*;
 pub use self::fallbacks::*;
 pub use self::forward::*;
-pub use self::plugin::*;
+pub use self::functions::*;
 pub use self::layers::*;
 pub use self::loaded::*;
+pub use self::plugin::*;
+pub use self::traits::*;
+pub use self::types::*;
 
 /// A status with a message.
 pub type Error = tenon::Error<Status>;

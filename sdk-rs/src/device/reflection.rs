@@ -20,23 +20,9 @@ const DATA_TYPE_VALUES: &[(i64, &str)] = &[
     (14, "complex64"),
     (15, "complex128"),
 ];
-const REDUCE_OP_VALUES: &[(i64, &str)] = &[
-    (0, "sum"),
-    (1, "avg"),
-    (2, "max"),
-    (3, "min"),
-    (4, "product"),
-];
-const CAPTURE_MODE_VALUES: &[(i64, &str)] = &[
-    (0, "global"),
-    (1, "thread_local"),
-    (2, "relaxed"),
-];
-const CAPTURE_STATUS_VALUES: &[(i64, &str)] = &[
-    (0, "none"),
-    (1, "active"),
-    (2, "invalidated"),
-];
+const REDUCE_OP_VALUES: &[(i64, &str)] = &[(0, "sum"), (1, "avg"), (2, "max"), (3, "min"), (4, "product")];
+const CAPTURE_MODE_VALUES: &[(i64, &str)] = &[(0, "global"), (1, "thread_local"), (2, "relaxed")];
+const CAPTURE_STATUS_VALUES: &[(i64, &str)] = &[(0, "none"), (1, "active"), (2, "invalidated")];
 
 /// The description of each function: `FUNCTIONS[Function::X as usize]`.
 pub static FUNCTIONS: [FunctionInfo; 95] = [
@@ -52,12 +38,10 @@ pub static FUNCTIONS: [FunctionInfo; 95] = [
             host_rule: true,
             costs: "",
         }),
-        returns: &[
-            (
-                "failed",
-                "the backend cannot start; PaddlePaddle logs the failure and ends the process with `exit(-1)`",
-            ),
-        ],
+        returns: &[(
+            "failed",
+            "the backend cannot start; PaddlePaddle logs the failure and ends the process with `exit(-1)`",
+        )],
         ..FunctionInfo::OPTIONAL
     },
     FunctionInfo {
@@ -73,12 +57,10 @@ pub static FUNCTIONS: [FunctionInfo; 95] = [
             host_rule: true,
             costs: "",
         }),
-        returns: &[
-            (
-                "failed",
-                "a resource could not be released; PaddlePaddle closes the library and ends with `exit(1)`",
-            ),
-        ],
+        returns: &[(
+            "failed",
+            "a resource could not be released; PaddlePaddle closes the library and ends with `exit(1)`",
+        )],
         ..FunctionInfo::OPTIONAL
     },
     FunctionInfo {
@@ -116,10 +98,7 @@ pub static FUNCTIONS: [FunctionInfo; 95] = [
             costs: "",
         }),
         returns: &[
-            (
-                "failed",
-                "the device could not be shut down; PaddlePaddle raises an error",
-            ),
+            ("failed", "the device could not be shut down; PaddlePaddle raises an error"),
             ("error", "there is no such device"),
         ],
         ..FunctionInfo::OPTIONAL
@@ -139,9 +118,7 @@ pub static FUNCTIONS: [FunctionInfo; 95] = [
         summary: "Gets the current device of the calling thread",
         params: &[ParamInfo::output("device", Kind::Id("DeviceId"))],
         need: Need::Load,
-        returns: &[
-            ("error", "the backend is not initialised; PaddlePaddle raises an error"),
-        ],
+        returns: &[("error", "the backend is not initialised; PaddlePaddle raises an error")],
         ..FunctionInfo::OPTIONAL
     },
     FunctionInfo {
@@ -163,29 +140,19 @@ pub static FUNCTIONS: [FunctionInfo; 95] = [
         summary: "Gets the number of available devices",
         params: &[ParamInfo::output("count", Kind::int(64, false))],
         need: Need::Load,
-        returns: &[
-            (
-                "failed",
-                "the devices cannot be counted; PaddlePaddle uses 0 and calls it again later",
-            ),
-        ],
+        returns: &[("failed", "the devices cannot be counted; PaddlePaddle uses 0 and calls it again later")],
         ..FunctionInfo::OPTIONAL
     },
     FunctionInfo {
         name: "get_device_list",
         group: "device",
         summary: "Lists the available devices",
-        params: &[
-            ParamInfo::output("devices", Kind::int(64, false))
-                .count(Extent::Call("get_device_count")),
-        ],
+        params: &[ParamInfo::output("devices", Kind::int(64, false)).count(Extent::Call("get_device_count"))],
         need: Need::Load,
-        returns: &[
-            (
-                "failed",
-                "the devices cannot be listed; PaddlePaddle ignores it and uses 0 for every number",
-            ),
-        ],
+        returns: &[(
+            "failed",
+            "the devices cannot be listed; PaddlePaddle ignores it and uses 0 for every number",
+        )],
         ..FunctionInfo::OPTIONAL
     },
     FunctionInfo {
@@ -277,12 +244,10 @@ pub static FUNCTIONS: [FunctionInfo; 95] = [
             ParamInfo::input("size", Kind::int(64, false)),
         ],
         need: Need::Load,
-        returns: &[
-            (
-                "error",
-                "`ptr` is not the address of an allocation of `device`, or `size` differs from its length",
-            ),
-        ],
+        returns: &[(
+            "error",
+            "`ptr` is not the address of an allocation of `device`, or `size` differs from its length",
+        )],
         ..FunctionInfo::OPTIONAL
     },
     FunctionInfo {
@@ -291,10 +256,7 @@ pub static FUNCTIONS: [FunctionInfo; 95] = [
         summary: "Fills device memory with a byte",
         params: &[
             ParamInfo::input("device", Kind::Id("DeviceId")),
-            ParamInfo::output("ptr", Kind::Pointer)
-                .space(Space::Device)
-                .bytes(Extent::Param(3))
-                .of(0),
+            ParamInfo::output("ptr", Kind::Pointer).space(Space::Device).bytes(Extent::Param(3)).of(0),
             ParamInfo::input("value", Kind::int(8, false)),
             ParamInfo::input("size", Kind::int(64, false)),
         ],
@@ -306,9 +268,7 @@ pub static FUNCTIONS: [FunctionInfo; 95] = [
             host_rule: true,
             costs: "host memory of the same length, and a copy to the device",
         }),
-        returns: &[
-            ("error", "`ptr` and `size` do not lie within one allocation of `device`"),
-        ],
+        returns: &[("error", "`ptr` and `size` do not lie within one allocation of `device`")],
         ..FunctionInfo::OPTIONAL
     },
     FunctionInfo {
@@ -358,12 +318,10 @@ pub static FUNCTIONS: [FunctionInfo; 95] = [
             host_rule: false,
             costs: "the caller waits for the device",
         }),
-        returns: &[
-            (
-                "error",
-                "`ptr` is not the address of such an allocation, or `size` differs from its length",
-            ),
-        ],
+        returns: &[(
+            "error",
+            "`ptr` is not the address of such an allocation, or `size` differs from its length",
+        )],
         ..FunctionInfo::OPTIONAL
     },
     FunctionInfo {
@@ -413,12 +371,10 @@ pub static FUNCTIONS: [FunctionInfo; 95] = [
             host_rule: true,
             costs: "",
         }),
-        returns: &[
-            (
-                "error",
-                "`ptr` is not the address of such an allocation, or `size` differs from its length",
-            ),
-        ],
+        returns: &[(
+            "error",
+            "`ptr` is not the address of such an allocation, or `size` differs from its length",
+        )],
         ..FunctionInfo::OPTIONAL
     },
     FunctionInfo {
@@ -427,13 +383,8 @@ pub static FUNCTIONS: [FunctionInfo; 95] = [
         summary: "Copies memory from the host to a device",
         params: &[
             ParamInfo::input("device", Kind::Id("DeviceId")),
-            ParamInfo::output("dst", Kind::Pointer)
-                .space(Space::Device)
-                .bytes(Extent::Param(3))
-                .of(0),
-            ParamInfo::input("src", Kind::Pointer)
-                .space(Space::Host)
-                .bytes(Extent::Param(3)),
+            ParamInfo::output("dst", Kind::Pointer).space(Space::Device).bytes(Extent::Param(3)).of(0),
+            ParamInfo::input("src", Kind::Pointer).space(Space::Host).bytes(Extent::Param(3)),
             ParamInfo::input("size", Kind::int(64, false)),
         ],
         need: Need::Use,
@@ -450,13 +401,8 @@ pub static FUNCTIONS: [FunctionInfo; 95] = [
         summary: "Copies memory from a device to the host",
         params: &[
             ParamInfo::input("device", Kind::Id("DeviceId")),
-            ParamInfo::output("dst", Kind::Pointer)
-                .space(Space::Host)
-                .bytes(Extent::Param(3)),
-            ParamInfo::input("src", Kind::Pointer)
-                .space(Space::Device)
-                .bytes(Extent::Param(3))
-                .of(0),
+            ParamInfo::output("dst", Kind::Pointer).space(Space::Host).bytes(Extent::Param(3)),
+            ParamInfo::input("src", Kind::Pointer).space(Space::Device).bytes(Extent::Param(3)).of(0),
             ParamInfo::input("size", Kind::int(64, false)),
         ],
         need: Need::Use,
@@ -473,14 +419,8 @@ pub static FUNCTIONS: [FunctionInfo; 95] = [
         summary: "Copies memory within a device",
         params: &[
             ParamInfo::input("device", Kind::Id("DeviceId")),
-            ParamInfo::output("dst", Kind::Pointer)
-                .space(Space::Device)
-                .bytes(Extent::Param(3))
-                .of(0),
-            ParamInfo::input("src", Kind::Pointer)
-                .space(Space::Device)
-                .bytes(Extent::Param(3))
-                .of(0),
+            ParamInfo::output("dst", Kind::Pointer).space(Space::Device).bytes(Extent::Param(3)).of(0),
+            ParamInfo::input("src", Kind::Pointer).space(Space::Device).bytes(Extent::Param(3)).of(0),
             ParamInfo::input("size", Kind::int(64, false)),
         ],
         blocking: true,
@@ -493,10 +433,7 @@ pub static FUNCTIONS: [FunctionInfo; 95] = [
         }),
         returns: &[
             ("failed", "the copy failed; PaddlePaddle raises an error"),
-            (
-                "error",
-                "`dst` or `src`, with `size`, does not lie within one allocation of `device`",
-            ),
+            ("error", "`dst` or `src`, with `size`, does not lie within one allocation of `device`"),
         ],
         ..FunctionInfo::OPTIONAL
     },
@@ -507,14 +444,8 @@ pub static FUNCTIONS: [FunctionInfo; 95] = [
         params: &[
             ParamInfo::input("dst_device", Kind::Id("DeviceId")),
             ParamInfo::input("src_device", Kind::Id("DeviceId")),
-            ParamInfo::output("dst", Kind::Pointer)
-                .space(Space::Device)
-                .bytes(Extent::Param(4))
-                .of(0),
-            ParamInfo::input("src", Kind::Pointer)
-                .space(Space::Device)
-                .bytes(Extent::Param(4))
-                .of(1),
+            ParamInfo::output("dst", Kind::Pointer).space(Space::Device).bytes(Extent::Param(4)).of(0),
+            ParamInfo::input("src", Kind::Pointer).space(Space::Device).bytes(Extent::Param(4)).of(1),
             ParamInfo::input("size", Kind::int(64, false)),
         ],
         blocking: true,
@@ -527,10 +458,7 @@ pub static FUNCTIONS: [FunctionInfo; 95] = [
         }),
         returns: &[
             ("failed", "the copy failed; PaddlePaddle raises an error"),
-            (
-                "error",
-                "`dst` or `src`, with `size`, does not lie within one allocation of its device",
-            ),
+            ("error", "`dst` or `src`, with `size`, does not lie within one allocation of its device"),
         ],
         ..FunctionInfo::OPTIONAL
     },
@@ -546,10 +474,7 @@ pub static FUNCTIONS: [FunctionInfo; 95] = [
                 .bytes(Extent::Param(4))
                 .of(0)
                 .held(1),
-            ParamInfo::input("src", Kind::Pointer)
-                .space(Space::Host)
-                .bytes(Extent::Param(4))
-                .held(1),
+            ParamInfo::input("src", Kind::Pointer).space(Space::Host).bytes(Extent::Param(4)).held(1),
             ParamInfo::input("size", Kind::int(64, false)),
         ],
         stream_ordered: Some(1),
@@ -562,10 +487,7 @@ pub static FUNCTIONS: [FunctionInfo; 95] = [
         }),
         returns: &[
             ("failed", "the copy could not be queued; PaddlePaddle raises an error"),
-            (
-                "error",
-                "`stream` or `dst` is not of `device`, or `dst` and `size` leave their allocation",
-            ),
+            ("error", "`stream` or `dst` is not of `device`, or `dst` and `size` leave their allocation"),
         ],
         ..FunctionInfo::OPTIONAL
     },
@@ -576,15 +498,8 @@ pub static FUNCTIONS: [FunctionInfo; 95] = [
         params: &[
             ParamInfo::input("device", Kind::Id("DeviceId")),
             ParamInfo::input("stream", Kind::handle("Stream", true)).of(0),
-            ParamInfo::output("dst", Kind::Pointer)
-                .space(Space::Host)
-                .bytes(Extent::Param(4))
-                .held(1),
-            ParamInfo::input("src", Kind::Pointer)
-                .space(Space::Device)
-                .bytes(Extent::Param(4))
-                .of(0)
-                .held(1),
+            ParamInfo::output("dst", Kind::Pointer).space(Space::Host).bytes(Extent::Param(4)).held(1),
+            ParamInfo::input("src", Kind::Pointer).space(Space::Device).bytes(Extent::Param(4)).of(0).held(1),
             ParamInfo::input("size", Kind::int(64, false)),
         ],
         stream_ordered: Some(1),
@@ -597,14 +512,8 @@ pub static FUNCTIONS: [FunctionInfo; 95] = [
         }),
         returns: &[
             ("failed", "the copy could not be queued; PaddlePaddle raises an error"),
-            (
-                "success",
-                "the copy is queued or done; for an unknown stream, the copy is done",
-            ),
-            (
-                "error",
-                "`stream` or `src` is of another device, or `src` and `size` leave their allocation",
-            ),
+            ("success", "the copy is queued or done; for an unknown stream, the copy is done"),
+            ("error", "`stream` or `src` is of another device, or `src` and `size` leave their allocation"),
         ],
         ..FunctionInfo::OPTIONAL
     },
@@ -620,11 +529,7 @@ pub static FUNCTIONS: [FunctionInfo; 95] = [
                 .bytes(Extent::Param(4))
                 .of(0)
                 .held(1),
-            ParamInfo::input("src", Kind::Pointer)
-                .space(Space::Device)
-                .bytes(Extent::Param(4))
-                .of(0)
-                .held(1),
+            ParamInfo::input("src", Kind::Pointer).space(Space::Device).bytes(Extent::Param(4)).of(0).held(1),
             ParamInfo::input("size", Kind::int(64, false)),
         ],
         stream_ordered: Some(1),
@@ -657,11 +562,7 @@ pub static FUNCTIONS: [FunctionInfo; 95] = [
                 .bytes(Extent::Param(5))
                 .of(0)
                 .held(2),
-            ParamInfo::input("src", Kind::Pointer)
-                .space(Space::Device)
-                .bytes(Extent::Param(5))
-                .of(1)
-                .held(2),
+            ParamInfo::input("src", Kind::Pointer).space(Space::Device).bytes(Extent::Param(5)).of(1).held(2),
             ParamInfo::input("size", Kind::int(64, false)),
         ],
         stream_ordered: Some(2),
@@ -712,9 +613,7 @@ pub static FUNCTIONS: [FunctionInfo; 95] = [
                 .bytes(Extent::Param(5))
                 .of(0)
                 .held(1),
-            ParamInfo::input("pattern", Kind::Pointer)
-                .space(Space::Host)
-                .bytes(Extent::Param(4)),
+            ParamInfo::input("pattern", Kind::Pointer).space(Space::Host).bytes(Extent::Param(4)),
             ParamInfo::input("pattern_size", Kind::int(64, false)),
             ParamInfo::input("size", Kind::int(64, false)),
         ],
@@ -753,12 +652,10 @@ pub static FUNCTIONS: [FunctionInfo; 95] = [
             host_rule: false,
             costs: "up to 255 bytes for each tensor",
         }),
-        returns: &[
-            (
-                "error",
-                "there is no such device; PaddlePaddle ignores it and takes 0 or what was written",
-            ),
-        ],
+        returns: &[(
+            "error",
+            "there is no such device; PaddlePaddle ignores it and takes 0 or what was written",
+        )],
         ..FunctionInfo::OPTIONAL
     },
     FunctionInfo {
@@ -776,12 +673,10 @@ pub static FUNCTIONS: [FunctionInfo; 95] = [
             host_rule: true,
             costs: "",
         }),
-        returns: &[
-            (
-                "error",
-                "there is no such device; PaddlePaddle ignores it and takes 0 or what was written",
-            ),
-        ],
+        returns: &[(
+            "error",
+            "there is no such device; PaddlePaddle ignores it and takes 0 or what was written",
+        )],
         ..FunctionInfo::OPTIONAL
     },
     FunctionInfo {
@@ -799,12 +694,10 @@ pub static FUNCTIONS: [FunctionInfo; 95] = [
             host_rule: true,
             costs: "",
         }),
-        returns: &[
-            (
-                "error",
-                "there is no such device; PaddlePaddle ignores it and takes 0 or what was written",
-            ),
-        ],
+        returns: &[(
+            "error",
+            "there is no such device; PaddlePaddle ignores it and takes 0 or what was written",
+        )],
         ..FunctionInfo::OPTIONAL
     },
     FunctionInfo {
@@ -840,12 +733,10 @@ pub static FUNCTIONS: [FunctionInfo; 95] = [
             host_rule: true,
             costs: "without the host's flags, always 0.92 of the free memory; with none free, `failed`",
         }),
-        returns: &[
-            (
-                "error",
-                "there is no such device; PaddlePaddle ignores it and takes 0 or what was written",
-            ),
-        ],
+        returns: &[(
+            "error",
+            "there is no such device; PaddlePaddle ignores it and takes 0 or what was written",
+        )],
         ..FunctionInfo::OPTIONAL
     },
     FunctionInfo {
@@ -863,12 +754,10 @@ pub static FUNCTIONS: [FunctionInfo; 95] = [
             host_rule: true,
             costs: "without the host's flags, always 0.92 of the free memory; with none free, `failed`",
         }),
-        returns: &[
-            (
-                "error",
-                "there is no such device; PaddlePaddle ignores it and takes 0 or what was written",
-            ),
-        ],
+        returns: &[(
+            "error",
+            "there is no such device; PaddlePaddle ignores it and takes 0 or what was written",
+        )],
         ..FunctionInfo::OPTIONAL
     },
     FunctionInfo {
@@ -907,12 +796,10 @@ pub static FUNCTIONS: [FunctionInfo; 95] = [
             host_rule: true,
             costs: "",
         }),
-        returns: &[
-            (
-                "error",
-                "there is no such stream, or it is of another device; PaddlePaddle raises an error",
-            ),
-        ],
+        returns: &[(
+            "error",
+            "there is no such stream, or it is of another device; PaddlePaddle raises an error",
+        )],
         ..FunctionInfo::OPTIONAL
     },
     FunctionInfo {
@@ -956,10 +843,7 @@ pub static FUNCTIONS: [FunctionInfo; 95] = [
         }),
         returns: &[
             ("failed", "work on the stream failed; PaddlePaddle raises an error"),
-            (
-                "error",
-                "there is no such stream, or it is of another device; PaddlePaddle raises an error",
-            ),
+            ("error", "there is no such stream, or it is of another device; PaddlePaddle raises an error"),
         ],
         ..FunctionInfo::OPTIONAL
     },
@@ -1037,12 +921,10 @@ pub static FUNCTIONS: [FunctionInfo; 95] = [
             ParamInfo::input("event", Kind::handle("Event", false)).destroys().of(0),
         ],
         need: Need::Load,
-        returns: &[
-            (
-                "error",
-                "there is no such event, or it is of another device; PaddlePaddle raises an error",
-            ),
-        ],
+        returns: &[(
+            "error",
+            "there is no such event, or it is of another device; PaddlePaddle raises an error",
+        )],
         ..FunctionInfo::OPTIONAL
     },
     FunctionInfo {
@@ -1100,10 +982,7 @@ pub static FUNCTIONS: [FunctionInfo; 95] = [
         blocking: true,
         returns: &[
             ("failed", "work before the event failed; PaddlePaddle raises an error"),
-            (
-                "error",
-                "there is no such event, or it is of another device; PaddlePaddle raises an error",
-            ),
+            ("error", "there is no such event, or it is of another device; PaddlePaddle raises an error"),
         ],
         ..FunctionInfo::OPTIONAL
     },
@@ -1218,8 +1097,7 @@ pub static FUNCTIONS: [FunctionInfo; 95] = [
         summary: "Gets the maximum size of a grid in each dimension",
         params: &[
             ParamInfo::input("device", Kind::Id("DeviceId")),
-            ParamInfo::output("grid_dim_size", Kind::int(32, false))
-                .count(Extent::Number(3)),
+            ParamInfo::output("grid_dim_size", Kind::int(32, false)).count(Extent::Number(3)),
         ],
         fallback: Some(FallbackInfo {
             kind: FallbackKind::Constant,
@@ -1295,8 +1173,7 @@ pub static FUNCTIONS: [FunctionInfo; 95] = [
         summary: "Creates an Eigen device",
         params: &[
             ParamInfo::input("place", Kind::handle("Place", false)),
-            ParamInfo::output("eigen_device", Kind::handle("EigenDevice", true))
-                .creates(),
+            ParamInfo::output("eigen_device", Kind::handle("EigenDevice", true)).creates(),
             ParamInfo::input("stream", Kind::handle("Stream", true)),
             ParamInfo::input("allocator", Kind::handle("Allocator", false)),
         ],
@@ -1308,12 +1185,10 @@ pub static FUNCTIONS: [FunctionInfo; 95] = [
             costs: "",
         }),
         since: Some("3.1"),
-        returns: &[
-            (
-                "failed",
-                "the object cannot be made; PaddlePaddle ignores it and uses the value that was written",
-            ),
-        ],
+        returns: &[(
+            "failed",
+            "the object cannot be made; PaddlePaddle ignores it and uses the value that was written",
+        )],
         ..FunctionInfo::OPTIONAL
     },
     FunctionInfo {
@@ -1322,8 +1197,7 @@ pub static FUNCTIONS: [FunctionInfo; 95] = [
         summary: "Destroys an Eigen device",
         params: &[
             ParamInfo::input("device", Kind::Id("DeviceId")),
-            ParamInfo::changed("eigen_device", Kind::handle("EigenDevice", true))
-                .destroys(),
+            ParamInfo::changed("eigen_device", Kind::handle("EigenDevice", true)).destroys(),
         ],
         fallback: Some(FallbackInfo {
             kind: FallbackKind::Nothing,
@@ -1352,9 +1226,7 @@ pub static FUNCTIONS: [FunctionInfo; 95] = [
             costs: "",
         }),
         since: Some("3.0"),
-        returns: &[
-            ("error", "there is no such communicator; PaddlePaddle raises an error"),
-        ],
+        returns: &[("error", "there is no such communicator; PaddlePaddle raises an error")],
         ..FunctionInfo::OPTIONAL
     },
     FunctionInfo {
@@ -1369,9 +1241,7 @@ pub static FUNCTIONS: [FunctionInfo; 95] = [
             host_rule: true,
             costs: "",
         }),
-        returns: &[
-            ("failed", "collectives are not available; PaddlePaddle raises an error"),
-        ],
+        returns: &[("failed", "collectives are not available; PaddlePaddle raises an error")],
         ..FunctionInfo::OPTIONAL
     },
     FunctionInfo {
@@ -1412,10 +1282,7 @@ pub static FUNCTIONS: [FunctionInfo; 95] = [
         }),
         returns: &[
             ("failed", "the group did not come together; PaddlePaddle raises an error"),
-            (
-                "error",
-                "`rank` is not less than `ranks`, or the root id is not from this device",
-            ),
+            ("error", "`rank` is not less than `ranks`, or the root id is not from this device"),
         ],
         ..FunctionInfo::OPTIONAL
     },
@@ -1423,9 +1290,7 @@ pub static FUNCTIONS: [FunctionInfo; 95] = [
         name: "xccl_destroy_comm",
         group: "collective",
         summary: "Destroys a communicator",
-        params: &[
-            ParamInfo::input("comm", Kind::handle("CollectiveComm", false)).destroys(),
-        ],
+        params: &[ParamInfo::input("comm", Kind::handle("CollectiveComm", false)).destroys()],
         fallback: Some(FallbackInfo {
             kind: FallbackKind::Refuse,
             text: "The caller gets `failed` with the message “This device has no collectives.”.",
@@ -1433,9 +1298,7 @@ pub static FUNCTIONS: [FunctionInfo; 95] = [
             host_rule: true,
             costs: "",
         }),
-        returns: &[
-            ("error", "there is no such communicator; PaddlePaddle raises an error"),
-        ],
+        returns: &[("error", "there is no such communicator; PaddlePaddle raises an error")],
         ..FunctionInfo::OPTIONAL
     },
     FunctionInfo {
@@ -1460,14 +1323,8 @@ pub static FUNCTIONS: [FunctionInfo; 95] = [
             costs: "",
         }),
         returns: &[
-            (
-                "failed",
-                "the work could not be queued, or not for this type; PaddlePaddle raises an error",
-            ),
-            (
-                "error",
-                "there is no such communicator or stream, or a buffer leaves its allocation",
-            ),
+            ("failed", "the work could not be queued, or not for this type; PaddlePaddle raises an error"),
+            ("error", "there is no such communicator or stream, or a buffer leaves its allocation"),
         ],
         ..FunctionInfo::OPTIONAL
     },
@@ -1493,10 +1350,7 @@ pub static FUNCTIONS: [FunctionInfo; 95] = [
         }),
         returns: &[
             ("failed", "the work could not be queued; PaddlePaddle raises an error"),
-            (
-                "error",
-                "there is no such communicator, stream or rank, or the buffer leaves its allocation",
-            ),
+            ("error", "there is no such communicator, stream or rank, or the buffer leaves its allocation"),
         ],
         ..FunctionInfo::OPTIONAL
     },
@@ -1523,14 +1377,8 @@ pub static FUNCTIONS: [FunctionInfo; 95] = [
             costs: "",
         }),
         returns: &[
-            (
-                "failed",
-                "the work could not be queued, or not for this type; PaddlePaddle raises an error",
-            ),
-            (
-                "error",
-                "there is no such communicator, stream or rank, or a buffer leaves its allocation",
-            ),
+            ("failed", "the work could not be queued, or not for this type; PaddlePaddle raises an error"),
+            ("error", "there is no such communicator, stream or rank, or a buffer leaves its allocation"),
         ],
         ..FunctionInfo::OPTIONAL
     },
@@ -1556,10 +1404,7 @@ pub static FUNCTIONS: [FunctionInfo; 95] = [
         }),
         returns: &[
             ("failed", "the work could not be queued; PaddlePaddle raises an error"),
-            (
-                "error",
-                "there is no such communicator or stream, or a buffer leaves its allocation",
-            ),
+            ("error", "there is no such communicator or stream, or a buffer leaves its allocation"),
         ],
         ..FunctionInfo::OPTIONAL
     },
@@ -1585,14 +1430,8 @@ pub static FUNCTIONS: [FunctionInfo; 95] = [
             costs: "",
         }),
         returns: &[
-            (
-                "failed",
-                "the work could not be queued, or not for this type; PaddlePaddle raises an error",
-            ),
-            (
-                "error",
-                "there is no such communicator or stream, or a buffer leaves its allocation",
-            ),
+            ("failed", "the work could not be queued, or not for this type; PaddlePaddle raises an error"),
+            ("error", "there is no such communicator or stream, or a buffer leaves its allocation"),
         ],
         ..FunctionInfo::OPTIONAL
     },
@@ -1608,9 +1447,7 @@ pub static FUNCTIONS: [FunctionInfo; 95] = [
             host_rule: true,
             costs: "",
         }),
-        returns: &[
-            ("failed", "the bracket cannot be opened; PaddlePaddle raises an error"),
-        ],
+        returns: &[("failed", "the bracket cannot be opened; PaddlePaddle raises an error")],
         ..FunctionInfo::OPTIONAL
     },
     FunctionInfo {
@@ -1626,10 +1463,7 @@ pub static FUNCTIONS: [FunctionInfo; 95] = [
             costs: "",
         }),
         returns: &[
-            (
-                "failed",
-                "something in the bracket could not be queued; PaddlePaddle raises an error",
-            ),
+            ("failed", "something in the bracket could not be queued; PaddlePaddle raises an error"),
             ("error", "no bracket is open"),
         ],
         ..FunctionInfo::OPTIONAL
@@ -1656,10 +1490,7 @@ pub static FUNCTIONS: [FunctionInfo; 95] = [
         }),
         returns: &[
             ("failed", "the work could not be queued; PaddlePaddle raises an error"),
-            (
-                "error",
-                "there is no such communicator, stream or rank, or the buffer leaves its allocation",
-            ),
+            ("error", "there is no such communicator, stream or rank, or the buffer leaves its allocation"),
         ],
         ..FunctionInfo::OPTIONAL
     },
@@ -1685,10 +1516,7 @@ pub static FUNCTIONS: [FunctionInfo; 95] = [
         }),
         returns: &[
             ("failed", "the work could not be queued; PaddlePaddle raises an error"),
-            (
-                "error",
-                "there is no such communicator, stream or rank, or the buffer leaves its allocation",
-            ),
+            ("error", "there is no such communicator, stream or rank, or the buffer leaves its allocation"),
         ],
         ..FunctionInfo::OPTIONAL
     },
@@ -1697,20 +1525,12 @@ pub static FUNCTIONS: [FunctionInfo; 95] = [
         group: "collective",
         summary: "Exchanges buffers between all pairs of processes",
         params: &[
-            ParamInfo::input("send_buf", Kind::Pointer)
-                .space(Space::Device)
-                .count(Extent::Param(7))
-                .held(9),
+            ParamInfo::input("send_buf", Kind::Pointer).space(Space::Device).count(Extent::Param(7)).held(9),
             ParamInfo::input("send_count", Kind::int(64, false)).count(Extent::Param(7)),
-            ParamInfo::input("send_dtype", Kind::named("DataType", DATA_TYPE_VALUES))
-                .count(Extent::Param(7)),
-            ParamInfo::output("recv_buf", Kind::Pointer)
-                .space(Space::Device)
-                .count(Extent::Param(7))
-                .held(9),
+            ParamInfo::input("send_dtype", Kind::named("DataType", DATA_TYPE_VALUES)).count(Extent::Param(7)),
+            ParamInfo::output("recv_buf", Kind::Pointer).space(Space::Device).count(Extent::Param(7)).held(9),
             ParamInfo::input("recv_count", Kind::int(64, false)).count(Extent::Param(7)),
-            ParamInfo::input("recv_dtype", Kind::named("DataType", DATA_TYPE_VALUES))
-                .count(Extent::Param(7)),
+            ParamInfo::input("recv_dtype", Kind::named("DataType", DATA_TYPE_VALUES)).count(Extent::Param(7)),
             ParamInfo::input("rank", Kind::int(64, false)),
             ParamInfo::input("nranks", Kind::int(64, false)),
             ParamInfo::input("comm", Kind::handle("CollectiveComm", false)),
@@ -1748,9 +1568,7 @@ pub static FUNCTIONS: [FunctionInfo; 95] = [
             host_rule: true,
             costs: "",
         }),
-        returns: &[
-            ("failed", "the device cannot be profiled; PaddlePaddle raises an error"),
-        ],
+        returns: &[("failed", "the device cannot be profiled; PaddlePaddle raises an error")],
         ..FunctionInfo::OPTIONAL
     },
     FunctionInfo {
@@ -1768,9 +1586,7 @@ pub static FUNCTIONS: [FunctionInfo; 95] = [
             host_rule: true,
             costs: "",
         }),
-        returns: &[
-            ("failed", "a resource could not be released; PaddlePaddle raises an error"),
-        ],
+        returns: &[("failed", "a resource could not be released; PaddlePaddle raises an error")],
         ..FunctionInfo::OPTIONAL
     },
     FunctionInfo {
@@ -1788,9 +1604,7 @@ pub static FUNCTIONS: [FunctionInfo; 95] = [
             host_rule: true,
             costs: "",
         }),
-        returns: &[
-            ("failed", "the device cannot be profiled; PaddlePaddle raises an error"),
-        ],
+        returns: &[("failed", "the device cannot be profiled; PaddlePaddle raises an error")],
         ..FunctionInfo::OPTIONAL
     },
     FunctionInfo {
@@ -1860,9 +1674,7 @@ pub static FUNCTIONS: [FunctionInfo; 95] = [
         summary: "Creates a BLAS handle for a stream",
         params: &[
             ParamInfo::input("device", Kind::Id("DeviceId")),
-            ParamInfo::output("blas_handle", Kind::handle("BlasHandle", false))
-                .creates()
-                .of(0),
+            ParamInfo::output("blas_handle", Kind::handle("BlasHandle", false)).creates().of(0),
             ParamInfo::input("stream", Kind::handle("Stream", true)).of(0),
         ],
         fallback: Some(FallbackInfo {
@@ -1896,12 +1708,7 @@ pub static FUNCTIONS: [FunctionInfo; 95] = [
             costs: "",
         }),
         since: Some("3.2"),
-        returns: &[
-            (
-                "error",
-                "there is no such handle, or no such mode; PaddlePaddle raises an error",
-            ),
-        ],
+        returns: &[("error", "there is no such handle, or no such mode; PaddlePaddle raises an error")],
         ..FunctionInfo::OPTIONAL
     },
     FunctionInfo {
@@ -1910,9 +1717,7 @@ pub static FUNCTIONS: [FunctionInfo; 95] = [
         summary: "Creates a BLASLt handle",
         params: &[
             ParamInfo::input("device", Kind::Id("DeviceId")),
-            ParamInfo::output("blaslt_handle", Kind::handle("BlasLtHandle", false))
-                .creates()
-                .of(0),
+            ParamInfo::output("blaslt_handle", Kind::handle("BlasLtHandle", false)).creates().of(0),
         ],
         fallback: Some(FallbackInfo {
             kind: FallbackKind::Refuse,
@@ -1934,9 +1739,7 @@ pub static FUNCTIONS: [FunctionInfo; 95] = [
         summary: "Destroys a BLAS handle",
         params: &[
             ParamInfo::input("device", Kind::Id("DeviceId")),
-            ParamInfo::input("blas_handle", Kind::handle("BlasHandle", false))
-                .destroys()
-                .of(0),
+            ParamInfo::input("blas_handle", Kind::handle("BlasHandle", false)).destroys().of(0),
         ],
         fallback: Some(FallbackInfo {
             kind: FallbackKind::Nothing,
@@ -1955,9 +1758,7 @@ pub static FUNCTIONS: [FunctionInfo; 95] = [
         summary: "Destroys a BLASLt handle",
         params: &[
             ParamInfo::input("device", Kind::Id("DeviceId")),
-            ParamInfo::input("blaslt_handle", Kind::handle("BlasLtHandle", false))
-                .destroys()
-                .of(0),
+            ParamInfo::input("blaslt_handle", Kind::handle("BlasLtHandle", false)).destroys().of(0),
         ],
         fallback: Some(FallbackInfo {
             kind: FallbackKind::Nothing,
@@ -1993,14 +1794,8 @@ pub static FUNCTIONS: [FunctionInfo; 95] = [
             costs: "",
         }),
         returns: &[
-            (
-                "failed",
-                "the work could not be queued, or not for this type; PaddlePaddle raises an error",
-            ),
-            (
-                "error",
-                "`stream`, `x` or `y` is not of `device`, or a vector leaves its allocation",
-            ),
+            ("failed", "the work could not be queued, or not for this type; PaddlePaddle raises an error"),
+            ("error", "`stream`, `x` or `y` is not of `device`, or a vector leaves its allocation"),
         ],
         ..FunctionInfo::OPTIONAL
     },
@@ -2114,9 +1909,7 @@ pub static FUNCTIONS: [FunctionInfo; 95] = [
             ParamInfo::output("exec", Kind::handle("GraphExec", false)).creates(),
             ParamInfo::changed("graph", Kind::handle("Graph", false)),
             ParamInfo::output("error_node", Kind::Pointer).nullable().creates(),
-            ParamInfo::output("log_buffer", Kind::Text)
-                .count(Extent::Param(4))
-                .nullable(),
+            ParamInfo::output("log_buffer", Kind::Text).count(Extent::Param(4)).nullable(),
             ParamInfo::input("buffer_size", Kind::int(64, false)),
         ],
         fallback: Some(FallbackInfo {
@@ -2128,10 +1921,7 @@ pub static FUNCTIONS: [FunctionInfo; 95] = [
         }),
         since: Some("3.3"),
         returns: &[
-            (
-                "failed",
-                "the graph cannot be made executable; PaddlePaddle raises an error",
-            ),
+            ("failed", "the graph cannot be made executable; PaddlePaddle raises an error"),
             ("error", "there is no such graph"),
         ],
         ..FunctionInfo::OPTIONAL
@@ -2142,9 +1932,7 @@ pub static FUNCTIONS: [FunctionInfo; 95] = [
         summary: "Gets the nodes of a graph",
         params: &[
             ParamInfo::input("graph", Kind::handle("Graph", false)),
-            ParamInfo::output("nodes", Kind::handle("GraphNode", false))
-                .count(Extent::Param(2))
-                .nullable(),
+            ParamInfo::output("nodes", Kind::handle("GraphNode", false)).count(Extent::Param(2)).nullable(),
             ParamInfo::changed("num_nodes", Kind::int(64, false)),
         ],
         fallback: Some(FallbackInfo {
@@ -2165,15 +1953,11 @@ pub static FUNCTIONS: [FunctionInfo; 95] = [
         params: &[
             ParamInfo::input("device", Kind::Id("DeviceId")),
             ParamInfo::input("stream", Kind::handle("Stream", true)).of(0),
-            ParamInfo::output(
-                    "capture_status",
-                    Kind::named("CaptureStatus", CAPTURE_STATUS_VALUES),
-                )
+            ParamInfo::output("capture_status", Kind::named("CaptureStatus", CAPTURE_STATUS_VALUES))
                 .nullable(),
             ParamInfo::output("id", Kind::int(64, false)).nullable(),
             ParamInfo::output("graph", Kind::handle("Graph", false)).nullable(),
-            ParamInfo::output("dependencies", Kind::handle("GraphNode", false))
-                .nullable(),
+            ParamInfo::output("dependencies", Kind::handle("GraphNode", false)).nullable(),
             ParamInfo::output("edge_data", Kind::Pointer).nullable().creates(),
             ParamInfo::output("num_dependencies", Kind::int(64, false)).nullable(),
         ],
@@ -2237,9 +2021,7 @@ pub static FUNCTIONS: [FunctionInfo; 95] = [
         name: "cuda_thread_exchange_stream_capture_mode",
         group: "graph",
         summary: "Exchanges the capture mode of the calling thread",
-        params: &[
-            ParamInfo::changed("mode", Kind::named("CaptureMode", CAPTURE_MODE_VALUES)),
-        ],
+        params: &[ParamInfo::changed("mode", Kind::named("CaptureMode", CAPTURE_MODE_VALUES))],
         fallback: Some(FallbackInfo {
             kind: FallbackKind::Refuse,
             text: "The caller gets `failed` with the message “This device does not capture graphs.”.",

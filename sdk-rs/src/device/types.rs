@@ -143,12 +143,7 @@ impl StreamCallback {
             // SAFETY: the creator of this value promised that the function may be called with its
             // context.
             unsafe {
-                callee(
-                    &raw mut device,
-                    stream.as_raw(),
-                    self.context.as_ptr(),
-                    &raw mut status_of_call,
-                )
+                callee(&raw mut device, stream.as_raw(), self.context.as_ptr(), &raw mut status_of_call)
             };
         }
         status_of_call
@@ -878,10 +873,7 @@ impl GraphExecSetter {
     ///
     /// # Safety
     /// `function` may be called with this context, from any thread, as often as the interface says.
-    pub unsafe fn from_raw(
-        function: ffi::C_GraphExecuterSetter,
-        context: tenon::AnyPtr,
-    ) -> Self {
+    pub unsafe fn from_raw(function: ffi::C_GraphExecuterSetter, context: tenon::AnyPtr) -> Self {
         Self { function, context }
     }
 

@@ -28,6 +28,16 @@ fn a_first_run_creates_and_a_second_one_changes_nothing() {
 }
 
 #[test]
+fn without_rustfmt_nothing_is_written_and_the_command_that_installs_it_is_named() {
+    let project = Project::new("no-rustfmt");
+    let said = project.run_with(".", &[], &[("RUSTFMT", "/nonexistent/rustfmt")]);
+    assert_eq!(said.code, 2, "{}", said.out);
+    assert!(said.err.contains("rustup component add rustfmt"), "{}", said.err);
+    assert!(!project.path("include").exists(), "an output was written");
+    assert_eq!(project.run(&[]).code, 0);
+}
+
+#[test]
 fn the_spec_is_found_from_below() {
     let project = Project::new("below");
     fs::create_dir_all(project.path("deep/down")).expect("the folder for tests can be written");

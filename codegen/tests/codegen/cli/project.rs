@@ -56,10 +56,16 @@ impl Project {
     }
 
     pub fn run_in(&self, folder: &str, arguments: &[&str]) -> Said {
+        self.run_with(folder, arguments, &[])
+    }
+
+    /// Runs the command with further environment variables.
+    pub fn run_with(&self, folder: &str, arguments: &[&str], variables: &[(&str, &str)]) -> Said {
         let output = Command::new(env!("CARGO_BIN_EXE_codegen"))
             .args(arguments)
             .current_dir(self.root.join(folder))
             .env("NO_COLOR", "1")
+            .envs(variables.iter().copied())
             .output()
             .expect("the command was built with this test");
         Said {

@@ -7,7 +7,6 @@
 //! Primitives are expensive to create, so they are cached. All functions may be called from several threads
 //! at once. oneDNN uses the threads of OpenMP: `OMP_NUM_THREADS`, or by default the number of cores.
 
-#[rustfmt::skip]
 #[allow(dead_code, unused_imports, reason = "it contains all that the spec describes")]
 mod api;
 mod cache;

@@ -2,11 +2,11 @@
 
 //! Elementwise functions between layers.
 
-use std::num::Wrapping;
 use crate::elementwise;
 use crate::error::Result;
 use crate::numeric::{Floating, Numeric};
 use crate::tensor::{View, ViewMut};
+use std::num::Wrapping;
 
 /// Computes the rectified linear unit.
 ///
@@ -132,12 +132,7 @@ pub fn leaky_relu(out: &mut ViewMut<'_>, x: &View<'_>, alpha: f64) -> Result<()>
 ///
 /// # Errors
 /// If shapes or element types do not fit.
-pub fn leaky_relu_dx(
-    dx: &mut ViewMut<'_>,
-    x: &View<'_>,
-    dout: &View<'_>,
-    alpha: f64,
-) -> Result<()> {
+pub fn leaky_relu_dx(dx: &mut ViewMut<'_>, x: &View<'_>, dout: &View<'_>, alpha: f64) -> Result<()> {
     #[inline(always)]
     fn each<T: Floating>(dx: &mut [T], [x, dout]: [&[T]; 2], alpha: f64) {
         let alpha = T::of(alpha);
@@ -184,12 +179,7 @@ pub fn prelu(out: &mut ViewMut<'_>, x: &View<'_>, alpha: &View<'_>) -> Result<()
 ///
 /// # Errors
 /// If shapes or element types do not fit.
-pub fn prelu_dx(
-    dx: &mut ViewMut<'_>,
-    x: &View<'_>,
-    alpha: &View<'_>,
-    dout: &View<'_>,
-) -> Result<()> {
+pub fn prelu_dx(dx: &mut ViewMut<'_>, x: &View<'_>, alpha: &View<'_>, dout: &View<'_>) -> Result<()> {
     #[inline(always)]
     fn each<T: Floating>(dx: &mut [T], [x, alpha, dout]: [&[T]; 3]) {
         for (((dx, &x), &alpha), &dout) in dx.iter_mut().zip(x).zip(alpha).zip(dout) {
@@ -212,11 +202,7 @@ pub fn prelu_dx(
 ///
 /// # Errors
 /// If shapes or element types do not fit.
-pub fn prelu_dalpha(
-    dalpha: &mut ViewMut<'_>,
-    x: &View<'_>,
-    dout: &View<'_>,
-) -> Result<()> {
+pub fn prelu_dalpha(dalpha: &mut ViewMut<'_>, x: &View<'_>, dout: &View<'_>) -> Result<()> {
     #[inline(always)]
     fn each<T: Floating>(dalpha: &mut [T], [x, dout]: [&[T]; 2]) {
         for ((dalpha, &x), &dout) in dalpha.iter_mut().zip(x).zip(dout) {
@@ -239,12 +225,7 @@ pub fn prelu_dalpha(
 ///
 /// # Errors
 /// If shapes or element types do not fit.
-pub fn thresholded_relu(
-    out: &mut ViewMut<'_>,
-    x: &View<'_>,
-    threshold: f64,
-    value: f64,
-) -> Result<()> {
+pub fn thresholded_relu(out: &mut ViewMut<'_>, x: &View<'_>, threshold: f64, value: f64) -> Result<()> {
     #[inline(always)]
     fn each<T: Floating>(out: &mut [T], [x]: [&[T]; 1], threshold: f64, value: f64) {
         let threshold = T::of(threshold);
@@ -322,13 +303,7 @@ pub fn elu(out: &mut ViewMut<'_>, x: &View<'_>, alpha: f64) -> Result<()> {
 ///
 /// # Errors
 /// If shapes or element types do not fit.
-pub fn elu_dx(
-    dx: &mut ViewMut<'_>,
-    x: &View<'_>,
-    out: &View<'_>,
-    dout: &View<'_>,
-    alpha: f64,
-) -> Result<()> {
+pub fn elu_dx(dx: &mut ViewMut<'_>, x: &View<'_>, out: &View<'_>, dout: &View<'_>, alpha: f64) -> Result<()> {
     #[inline(always)]
     fn each<T: Floating>(dx: &mut [T], [x, out, dout]: [&[T]; 3], alpha: f64) {
         let alpha = T::of(alpha);
@@ -377,23 +352,13 @@ pub fn selu(out: &mut ViewMut<'_>, x: &View<'_>, scale: f64, alpha: f64) -> Resu
 ///
 /// # Errors
 /// If shapes or element types do not fit.
-pub fn selu_dx(
-    dx: &mut ViewMut<'_>,
-    out: &View<'_>,
-    dout: &View<'_>,
-    scale: f64,
-    alpha: f64,
-) -> Result<()> {
+pub fn selu_dx(dx: &mut ViewMut<'_>, out: &View<'_>, dout: &View<'_>, scale: f64, alpha: f64) -> Result<()> {
     #[inline(always)]
     fn each<T: Floating>(dx: &mut [T], [out, dout]: [&[T]; 2], scale: f64, alpha: f64) {
         let scale = T::of(scale);
         let alpha = T::of(alpha);
         for ((dx, &out), &dout) in dx.iter_mut().zip(out).zip(dout) {
-            *dx = if out > T::of(0.0) {
-                scale * dout
-            } else {
-                dout * (out + scale * alpha)
-            };
+            *dx = if out > T::of(0.0) { scale * dout } else { dout * (out + scale * alpha) };
         }
     }
     elementwise::float(
@@ -436,12 +401,7 @@ pub fn celu(out: &mut ViewMut<'_>, x: &View<'_>, alpha: f64) -> Result<()> {
 ///
 /// # Errors
 /// If shapes or element types do not fit.
-pub fn celu_dx(
-    dx: &mut ViewMut<'_>,
-    x: &View<'_>,
-    dout: &View<'_>,
-    alpha: f64,
-) -> Result<()> {
+pub fn celu_dx(dx: &mut ViewMut<'_>, x: &View<'_>, dout: &View<'_>, alpha: f64) -> Result<()> {
     #[inline(always)]
     fn each<T: Floating>(dx: &mut [T], [x, dout]: [&[T]; 2], alpha: f64) {
         let alpha = T::of(alpha);
@@ -470,8 +430,7 @@ pub fn gelu(out: &mut ViewMut<'_>, x: &View<'_>, approximate: bool) -> Result<()
     fn each<T: Floating>(out: &mut [T], [x]: [&[T]; 1], approximate: bool) {
         for (out, &x) in out.iter_mut().zip(x) {
             let cdf = if approximate {
-                (T::of(1.5957691216057308) * x * (T::of(1.0) + T::of(0.044715) * x * x))
-                    .sigmoid()
+                (T::of(1.5957691216057308) * x * (T::of(1.0) + T::of(0.044715) * x * x)).sigmoid()
             } else {
                 T::of(0.5) * (-T::of(0.5).sqrt() * x).erfc()
             };
@@ -506,24 +465,17 @@ pub fn gelu(out: &mut ViewMut<'_>, x: &View<'_>, approximate: bool) -> Result<()
 ///
 /// # Errors
 /// If shapes or element types do not fit.
-pub fn gelu_dx(
-    dx: &mut ViewMut<'_>,
-    x: &View<'_>,
-    dout: &View<'_>,
-    approximate: bool,
-) -> Result<()> {
+pub fn gelu_dx(dx: &mut ViewMut<'_>, x: &View<'_>, dout: &View<'_>, approximate: bool) -> Result<()> {
     #[inline(always)]
     fn each<T: Floating>(dx: &mut [T], [x, dout]: [&[T]; 2], approximate: bool) {
         for ((dx, &x), &dout) in dx.iter_mut().zip(x).zip(dout) {
             let cdf = if approximate {
-                (T::of(1.5957691216057308) * x * (T::of(1.0) + T::of(0.044715) * x * x))
-                    .sigmoid()
+                (T::of(1.5957691216057308) * x * (T::of(1.0) + T::of(0.044715) * x * x)).sigmoid()
             } else {
                 T::of(0.5) * (-T::of(0.5).sqrt() * x).erfc()
             };
             let density = if approximate {
-                T::of(1.5957691216057308) * (T::of(1.0) + T::of(0.134145) * x * x) * cdf
-                    * (T::of(1.0) - cdf)
+                T::of(1.5957691216057308) * (T::of(1.0) + T::of(0.134145) * x * x) * cdf * (T::of(1.0) - cdf)
             } else {
                 T::of(0.3989422804014327) * (-T::of(0.5) * x * x).exp()
             };
@@ -631,12 +583,7 @@ pub fn swish(out: &mut ViewMut<'_>, x: &View<'_>, beta: f64) -> Result<()> {
 ///
 /// # Errors
 /// If shapes or element types do not fit.
-pub fn swish_dx(
-    dx: &mut ViewMut<'_>,
-    x: &View<'_>,
-    dout: &View<'_>,
-    beta: f64,
-) -> Result<()> {
+pub fn swish_dx(dx: &mut ViewMut<'_>, x: &View<'_>, dout: &View<'_>, beta: f64) -> Result<()> {
     #[inline(always)]
     fn each<T: Floating>(dx: &mut [T], [x, dout]: [&[T]; 2], beta: f64) {
         let beta = T::of(beta);
@@ -685,12 +632,7 @@ pub fn swiglu(out: &mut ViewMut<'_>, x: &View<'_>, gate: &View<'_>) -> Result<()
 ///
 /// # Errors
 /// If shapes or element types do not fit.
-pub fn swiglu_dx(
-    dx: &mut ViewMut<'_>,
-    x: &View<'_>,
-    gate: &View<'_>,
-    dout: &View<'_>,
-) -> Result<()> {
+pub fn swiglu_dx(dx: &mut ViewMut<'_>, x: &View<'_>, gate: &View<'_>, dout: &View<'_>) -> Result<()> {
     #[inline(always)]
     fn each<T: Floating>(dx: &mut [T], [x, gate, dout]: [&[T]; 3]) {
         for (((dx, &x), &gate), &dout) in dx.iter_mut().zip(x).zip(gate).zip(dout) {
@@ -714,11 +656,7 @@ pub fn swiglu_dx(
 ///
 /// # Errors
 /// If shapes or element types do not fit.
-pub fn swiglu_dgate(
-    dgate: &mut ViewMut<'_>,
-    x: &View<'_>,
-    dout: &View<'_>,
-) -> Result<()> {
+pub fn swiglu_dgate(dgate: &mut ViewMut<'_>, x: &View<'_>, dout: &View<'_>) -> Result<()> {
     #[inline(always)]
     fn each<T: Floating>(dgate: &mut [T], [x, dout]: [&[T]; 2]) {
         for ((dgate, &x), &dout) in dgate.iter_mut().zip(x).zip(dout) {
@@ -790,12 +728,7 @@ pub fn mish_dx(dx: &mut ViewMut<'_>, x: &View<'_>, dout: &View<'_>) -> Result<()
 ///
 /// # Errors
 /// If shapes or element types do not fit.
-pub fn softplus(
-    out: &mut ViewMut<'_>,
-    x: &View<'_>,
-    beta: f64,
-    threshold: f64,
-) -> Result<()> {
+pub fn softplus(out: &mut ViewMut<'_>, x: &View<'_>, beta: f64, threshold: f64) -> Result<()> {
     #[inline(always)]
     fn each<T: Floating>(out: &mut [T], [x]: [&[T]; 1], beta: f64, threshold: f64) {
         let beta = T::of(beta);
@@ -875,21 +808,12 @@ pub fn soft_relu(out: &mut ViewMut<'_>, x: &View<'_>, threshold: f64) -> Result<
 ///
 /// # Errors
 /// If shapes or element types do not fit.
-pub fn soft_relu_dx(
-    dx: &mut ViewMut<'_>,
-    x: &View<'_>,
-    dout: &View<'_>,
-    threshold: f64,
-) -> Result<()> {
+pub fn soft_relu_dx(dx: &mut ViewMut<'_>, x: &View<'_>, dout: &View<'_>, threshold: f64) -> Result<()> {
     #[inline(always)]
     fn each<T: Floating>(dx: &mut [T], [x, dout]: [&[T]; 2], threshold: f64) {
         let threshold = T::of(threshold);
         for ((dx, &x), &dout) in dx.iter_mut().zip(x).zip(dout) {
-            *dx = if x > -threshold && x < threshold {
-                dout * x.sigmoid()
-            } else {
-                T::of(0.0)
-            };
+            *dx = if x > -threshold && x < threshold { dout * x.sigmoid() } else { T::of(0.0) };
         }
     }
     elementwise::float(
@@ -1023,11 +947,7 @@ pub fn log_sigmoid(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
 ///
 /// # Errors
 /// If shapes or element types do not fit.
-pub fn log_sigmoid_dx(
-    dx: &mut ViewMut<'_>,
-    x: &View<'_>,
-    dout: &View<'_>,
-) -> Result<()> {
+pub fn log_sigmoid_dx(dx: &mut ViewMut<'_>, x: &View<'_>, dout: &View<'_>) -> Result<()> {
     #[inline(always)]
     fn each<T: Floating>(dx: &mut [T], [x, dout]: [&[T]; 2]) {
         for ((dx, &x), &dout) in dx.iter_mut().zip(x).zip(dout) {
@@ -1096,12 +1016,7 @@ pub fn tanh_dx(dx: &mut ViewMut<'_>, out: &View<'_>, dout: &View<'_>) -> Result<
 ///
 /// # Errors
 /// If shapes or element types do not fit.
-pub fn stanh(
-    out: &mut ViewMut<'_>,
-    x: &View<'_>,
-    scale_a: f64,
-    scale_b: f64,
-) -> Result<()> {
+pub fn stanh(out: &mut ViewMut<'_>, x: &View<'_>, scale_a: f64, scale_b: f64) -> Result<()> {
     #[inline(always)]
     fn each<T: Floating>(out: &mut [T], [x]: [&[T]; 1], scale_a: f64, scale_b: f64) {
         let scale_a = T::of(scale_a);
@@ -1135,14 +1050,7 @@ pub fn stanh_dx(
     scale_b: f64,
 ) -> Result<()> {
     #[inline(always)]
-    fn each<T: Floating>(
-        dx: &mut [T],
-        [x,
-        dout,
-        ]: [&[T]; 2],
-        scale_a: f64,
-        scale_b: f64,
-    ) {
+    fn each<T: Floating>(dx: &mut [T], [x, dout]: [&[T]; 2], scale_a: f64, scale_b: f64) {
         let scale_a = T::of(scale_a);
         let scale_b = T::of(scale_b);
         for ((dx, &x), &dout) in dx.iter_mut().zip(x).zip(dout) {
@@ -1166,12 +1074,7 @@ pub fn stanh_dx(
 ///
 /// # Errors
 /// If shapes or element types do not fit.
-pub fn hard_sigmoid(
-    out: &mut ViewMut<'_>,
-    x: &View<'_>,
-    slope: f64,
-    offset: f64,
-) -> Result<()> {
+pub fn hard_sigmoid(out: &mut ViewMut<'_>, x: &View<'_>, slope: f64, offset: f64) -> Result<()> {
     #[inline(always)]
     fn each<T: Floating>(out: &mut [T], [x]: [&[T]; 1], slope: f64, offset: f64) {
         let slope = T::of(slope);
@@ -1196,21 +1099,12 @@ pub fn hard_sigmoid(
 ///
 /// # Errors
 /// If shapes or element types do not fit.
-pub fn hard_sigmoid_dx(
-    dx: &mut ViewMut<'_>,
-    out: &View<'_>,
-    dout: &View<'_>,
-    slope: f64,
-) -> Result<()> {
+pub fn hard_sigmoid_dx(dx: &mut ViewMut<'_>, out: &View<'_>, dout: &View<'_>, slope: f64) -> Result<()> {
     #[inline(always)]
     fn each<T: Floating>(dx: &mut [T], [out, dout]: [&[T]; 2], slope: f64) {
         let slope = T::of(slope);
         for ((dx, &out), &dout) in dx.iter_mut().zip(out).zip(dout) {
-            *dx = if out > T::of(0.0) && out < T::of(1.0) {
-                slope * dout
-            } else {
-                T::of(0.0)
-            };
+            *dx = if out > T::of(0.0) && out < T::of(1.0) { slope * dout } else { T::of(0.0) };
         }
     }
     elementwise::float(
@@ -1281,12 +1175,7 @@ pub fn hard_swish_dx(dx: &mut ViewMut<'_>, x: &View<'_>, dout: &View<'_>) -> Res
 ///
 /// # Errors
 /// If shapes or element types do not fit.
-pub fn hard_tanh(
-    out: &mut ViewMut<'_>,
-    x: &View<'_>,
-    lower: f64,
-    upper: f64,
-) -> Result<()> {
+pub fn hard_tanh(out: &mut ViewMut<'_>, x: &View<'_>, lower: f64, upper: f64) -> Result<()> {
     #[inline(always)]
     fn each<T: Floating>(out: &mut [T], [x]: [&[T]; 1], lower: f64, upper: f64) {
         let lower = T::of(lower);
@@ -1366,12 +1255,7 @@ pub fn hard_shrink(out: &mut ViewMut<'_>, x: &View<'_>, threshold: f64) -> Resul
 ///
 /// # Errors
 /// If shapes or element types do not fit.
-pub fn hard_shrink_dx(
-    dx: &mut ViewMut<'_>,
-    x: &View<'_>,
-    dout: &View<'_>,
-    threshold: f64,
-) -> Result<()> {
+pub fn hard_shrink_dx(dx: &mut ViewMut<'_>, x: &View<'_>, dout: &View<'_>, threshold: f64) -> Result<()> {
     #[inline(always)]
     fn each<T: Floating>(dx: &mut [T], [x, dout]: [&[T]; 2], threshold: f64) {
         let threshold = T::of(threshold);
@@ -1419,12 +1303,7 @@ pub fn soft_shrink(out: &mut ViewMut<'_>, x: &View<'_>, threshold: f64) -> Resul
 ///
 /// # Errors
 /// If shapes or element types do not fit.
-pub fn soft_shrink_dx(
-    dx: &mut ViewMut<'_>,
-    x: &View<'_>,
-    dout: &View<'_>,
-    threshold: f64,
-) -> Result<()> {
+pub fn soft_shrink_dx(dx: &mut ViewMut<'_>, x: &View<'_>, dout: &View<'_>, threshold: f64) -> Result<()> {
     #[inline(always)]
     fn each<T: Floating>(dx: &mut [T], [x, dout]: [&[T]; 2], threshold: f64) {
         let threshold = T::of(threshold);
@@ -1472,11 +1351,7 @@ pub fn tanh_shrink(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
 ///
 /// # Errors
 /// If shapes or element types do not fit.
-pub fn tanh_shrink_dx(
-    dx: &mut ViewMut<'_>,
-    x: &View<'_>,
-    dout: &View<'_>,
-) -> Result<()> {
+pub fn tanh_shrink_dx(dx: &mut ViewMut<'_>, x: &View<'_>, dout: &View<'_>) -> Result<()> {
     #[inline(always)]
     fn each<T: Floating>(dx: &mut [T], [x, dout]: [&[T]; 2]) {
         for ((dx, &x), &dout) in dx.iter_mut().zip(x).zip(dout) {

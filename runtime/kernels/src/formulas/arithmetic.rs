@@ -2,11 +2,11 @@
 
 //! Functions of two or three numbers.
 
-use std::num::Wrapping;
 use crate::elementwise;
 use crate::error::Result;
 use crate::numeric::{Floating, Numeric};
 use crate::tensor::{View, ViewMut};
+use std::num::Wrapping;
 
 /// Adds two numbers.
 ///
@@ -273,12 +273,7 @@ pub fn divide_da(da: &mut ViewMut<'_>, b: &View<'_>, dout: &View<'_>) -> Result<
 ///
 /// # Errors
 /// If shapes or element types do not fit.
-pub fn divide_db(
-    db: &mut ViewMut<'_>,
-    b: &View<'_>,
-    out: &View<'_>,
-    dout: &View<'_>,
-) -> Result<()> {
+pub fn divide_db(db: &mut ViewMut<'_>, b: &View<'_>, out: &View<'_>, dout: &View<'_>) -> Result<()> {
     #[inline(always)]
     fn each<T: Floating>(db: &mut [T], [b, out, dout]: [&[T]; 3]) {
         for (((db, &b), &out), &dout) in db.iter_mut().zip(b).zip(out).zip(dout) {
@@ -491,12 +486,7 @@ pub fn remainder_da(da: &mut ViewMut<'_>, dout: &View<'_>) -> Result<()> {
 ///
 /// # Errors
 /// If shapes or element types do not fit.
-pub fn remainder_db(
-    db: &mut ViewMut<'_>,
-    a: &View<'_>,
-    b: &View<'_>,
-    dout: &View<'_>,
-) -> Result<()> {
+pub fn remainder_db(db: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>, dout: &View<'_>) -> Result<()> {
     #[inline(always)]
     fn each<T: Floating>(db: &mut [T], [a, b, dout]: [&[T]; 3]) {
         for (((db, &a), &b), &dout) in db.iter_mut().zip(a).zip(b).zip(dout) {
@@ -567,12 +557,7 @@ pub fn fmod_da(da: &mut ViewMut<'_>, dout: &View<'_>) -> Result<()> {
 ///
 /// # Errors
 /// If shapes or element types do not fit.
-pub fn fmod_db(
-    db: &mut ViewMut<'_>,
-    a: &View<'_>,
-    b: &View<'_>,
-    dout: &View<'_>,
-) -> Result<()> {
+pub fn fmod_db(db: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>, dout: &View<'_>) -> Result<()> {
     #[inline(always)]
     fn each<T: Floating>(db: &mut [T], [a, b, dout]: [&[T]; 3]) {
         for (((db, &a), &b), &dout) in db.iter_mut().zip(a).zip(b).zip(dout) {
@@ -620,20 +605,11 @@ pub fn elementwise_pow(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> Res
 ///
 /// # Errors
 /// If shapes or element types do not fit.
-pub fn elementwise_pow_da(
-    da: &mut ViewMut<'_>,
-    a: &View<'_>,
-    b: &View<'_>,
-    dout: &View<'_>,
-) -> Result<()> {
+pub fn elementwise_pow_da(da: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>, dout: &View<'_>) -> Result<()> {
     #[inline(always)]
     fn each<T: Floating>(da: &mut [T], [a, b, dout]: [&[T]; 3]) {
         for (((da, &a), &b), &dout) in da.iter_mut().zip(a).zip(b).zip(dout) {
-            *da = if b == T::of(0.0) {
-                T::of(0.0) * dout
-            } else {
-                dout * b * a.pow(b - T::of(1.0))
-            };
+            *da = if b == T::of(0.0) { T::of(0.0) * dout } else { dout * b * a.pow(b - T::of(1.0)) };
         }
     }
     elementwise::float(
@@ -652,12 +628,7 @@ pub fn elementwise_pow_da(
 ///
 /// # Errors
 /// If shapes or element types do not fit.
-pub fn elementwise_pow_db(
-    db: &mut ViewMut<'_>,
-    a: &View<'_>,
-    b: &View<'_>,
-    dout: &View<'_>,
-) -> Result<()> {
+pub fn elementwise_pow_db(db: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>, dout: &View<'_>) -> Result<()> {
     #[inline(always)]
     fn each<T: Floating>(db: &mut [T], [a, b, dout]: [&[T]; 3]) {
         for (((db, &a), &b), &dout) in db.iter_mut().zip(a).zip(b).zip(dout) {
@@ -709,12 +680,7 @@ pub fn maximum(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> Result<()> 
 ///
 /// # Errors
 /// If shapes or element types do not fit.
-pub fn maximum_da(
-    da: &mut ViewMut<'_>,
-    a: &View<'_>,
-    b: &View<'_>,
-    dout: &View<'_>,
-) -> Result<()> {
+pub fn maximum_da(da: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>, dout: &View<'_>) -> Result<()> {
     #[inline(always)]
     fn each<T: Floating>(da: &mut [T], [a, b, dout]: [&[T]; 3]) {
         for (((da, &a), &b), &dout) in da.iter_mut().zip(a).zip(b).zip(dout) {
@@ -743,12 +709,7 @@ pub fn maximum_da(
 ///
 /// # Errors
 /// If shapes or element types do not fit.
-pub fn maximum_db(
-    db: &mut ViewMut<'_>,
-    a: &View<'_>,
-    b: &View<'_>,
-    dout: &View<'_>,
-) -> Result<()> {
+pub fn maximum_db(db: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>, dout: &View<'_>) -> Result<()> {
     #[inline(always)]
     fn each<T: Floating>(db: &mut [T], [a, b, dout]: [&[T]; 3]) {
         for (((db, &a), &b), &dout) in db.iter_mut().zip(a).zip(b).zip(dout) {
@@ -802,12 +763,7 @@ pub fn minimum(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> Result<()> 
 ///
 /// # Errors
 /// If shapes or element types do not fit.
-pub fn minimum_da(
-    da: &mut ViewMut<'_>,
-    a: &View<'_>,
-    b: &View<'_>,
-    dout: &View<'_>,
-) -> Result<()> {
+pub fn minimum_da(da: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>, dout: &View<'_>) -> Result<()> {
     #[inline(always)]
     fn each<T: Floating>(da: &mut [T], [a, b, dout]: [&[T]; 3]) {
         for (((da, &a), &b), &dout) in da.iter_mut().zip(a).zip(b).zip(dout) {
@@ -836,12 +792,7 @@ pub fn minimum_da(
 ///
 /// # Errors
 /// If shapes or element types do not fit.
-pub fn minimum_db(
-    db: &mut ViewMut<'_>,
-    a: &View<'_>,
-    b: &View<'_>,
-    dout: &View<'_>,
-) -> Result<()> {
+pub fn minimum_db(db: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>, dout: &View<'_>) -> Result<()> {
     #[inline(always)]
     fn each<T: Floating>(db: &mut [T], [a, b, dout]: [&[T]; 3]) {
         for (((db, &a), &b), &dout) in db.iter_mut().zip(a).zip(b).zip(dout) {
@@ -894,12 +845,7 @@ pub fn fmax(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> Result<()> {
 ///
 /// # Errors
 /// If shapes or element types do not fit.
-pub fn fmax_da(
-    da: &mut ViewMut<'_>,
-    a: &View<'_>,
-    b: &View<'_>,
-    dout: &View<'_>,
-) -> Result<()> {
+pub fn fmax_da(da: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>, dout: &View<'_>) -> Result<()> {
     #[inline(always)]
     fn each<T: Floating>(da: &mut [T], [a, b, dout]: [&[T]; 3]) {
         for (((da, &a), &b), &dout) in da.iter_mut().zip(a).zip(b).zip(dout) {
@@ -923,12 +869,7 @@ pub fn fmax_da(
 ///
 /// # Errors
 /// If shapes or element types do not fit.
-pub fn fmax_db(
-    db: &mut ViewMut<'_>,
-    a: &View<'_>,
-    b: &View<'_>,
-    dout: &View<'_>,
-) -> Result<()> {
+pub fn fmax_db(db: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>, dout: &View<'_>) -> Result<()> {
     #[inline(always)]
     fn each<T: Floating>(db: &mut [T], [a, b, dout]: [&[T]; 3]) {
         for (((db, &a), &b), &dout) in db.iter_mut().zip(a).zip(b).zip(dout) {
@@ -976,12 +917,7 @@ pub fn fmin(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> Result<()> {
 ///
 /// # Errors
 /// If shapes or element types do not fit.
-pub fn fmin_da(
-    da: &mut ViewMut<'_>,
-    a: &View<'_>,
-    b: &View<'_>,
-    dout: &View<'_>,
-) -> Result<()> {
+pub fn fmin_da(da: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>, dout: &View<'_>) -> Result<()> {
     #[inline(always)]
     fn each<T: Floating>(da: &mut [T], [a, b, dout]: [&[T]; 3]) {
         for (((da, &a), &b), &dout) in da.iter_mut().zip(a).zip(b).zip(dout) {
@@ -1005,12 +941,7 @@ pub fn fmin_da(
 ///
 /// # Errors
 /// If shapes or element types do not fit.
-pub fn fmin_db(
-    db: &mut ViewMut<'_>,
-    a: &View<'_>,
-    b: &View<'_>,
-    dout: &View<'_>,
-) -> Result<()> {
+pub fn fmin_db(db: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>, dout: &View<'_>) -> Result<()> {
     #[inline(always)]
     fn each<T: Floating>(db: &mut [T], [a, b, dout]: [&[T]; 3]) {
         for (((db, &a), &b), &dout) in db.iter_mut().zip(a).zip(b).zip(dout) {
@@ -1134,12 +1065,7 @@ pub fn atan2(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> Result<()> {
 ///
 /// # Errors
 /// If shapes or element types do not fit.
-pub fn atan2_da(
-    da: &mut ViewMut<'_>,
-    a: &View<'_>,
-    b: &View<'_>,
-    dout: &View<'_>,
-) -> Result<()> {
+pub fn atan2_da(da: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>, dout: &View<'_>) -> Result<()> {
     #[inline(always)]
     fn each<T: Floating>(da: &mut [T], [a, b, dout]: [&[T]; 3]) {
         for (((da, &a), &b), &dout) in da.iter_mut().zip(a).zip(b).zip(dout) {
@@ -1162,12 +1088,7 @@ pub fn atan2_da(
 ///
 /// # Errors
 /// If shapes or element types do not fit.
-pub fn atan2_db(
-    db: &mut ViewMut<'_>,
-    a: &View<'_>,
-    b: &View<'_>,
-    dout: &View<'_>,
-) -> Result<()> {
+pub fn atan2_db(db: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>, dout: &View<'_>) -> Result<()> {
     #[inline(always)]
     fn each<T: Floating>(db: &mut [T], [a, b, dout]: [&[T]; 3]) {
         for (((db, &a), &b), &dout) in db.iter_mut().zip(a).zip(b).zip(dout) {
@@ -1213,12 +1134,7 @@ pub fn hypot(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> Result<()> {
 ///
 /// # Errors
 /// If shapes or element types do not fit.
-pub fn hypot_da(
-    da: &mut ViewMut<'_>,
-    a: &View<'_>,
-    out: &View<'_>,
-    dout: &View<'_>,
-) -> Result<()> {
+pub fn hypot_da(da: &mut ViewMut<'_>, a: &View<'_>, out: &View<'_>, dout: &View<'_>) -> Result<()> {
     #[inline(always)]
     fn each<T: Floating>(da: &mut [T], [a, out, dout]: [&[T]; 3]) {
         for (((da, &a), &out), &dout) in da.iter_mut().zip(a).zip(out).zip(dout) {
@@ -1241,12 +1157,7 @@ pub fn hypot_da(
 ///
 /// # Errors
 /// If shapes or element types do not fit.
-pub fn hypot_db(
-    db: &mut ViewMut<'_>,
-    b: &View<'_>,
-    out: &View<'_>,
-    dout: &View<'_>,
-) -> Result<()> {
+pub fn hypot_db(db: &mut ViewMut<'_>, b: &View<'_>, out: &View<'_>, dout: &View<'_>) -> Result<()> {
     #[inline(always)]
     fn each<T: Floating>(db: &mut [T], [b, out, dout]: [&[T]; 3]) {
         for (((db, &b), &out), &dout) in db.iter_mut().zip(b).zip(out).zip(dout) {
@@ -1292,12 +1203,7 @@ pub fn copysign(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> Result<()>
 ///
 /// # Errors
 /// If shapes or element types do not fit.
-pub fn copysign_da(
-    da: &mut ViewMut<'_>,
-    a: &View<'_>,
-    b: &View<'_>,
-    dout: &View<'_>,
-) -> Result<()> {
+pub fn copysign_da(da: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>, dout: &View<'_>) -> Result<()> {
     #[inline(always)]
     fn each<T: Floating>(da: &mut [T], [a, b, dout]: [&[T]; 3]) {
         for (((da, &a), &b), &dout) in da.iter_mut().zip(a).zip(b).zip(dout) {
@@ -1343,12 +1249,7 @@ pub fn copysign_db(db: &mut ViewMut<'_>, dout: &View<'_>) -> Result<()> {
 ///
 /// # Errors
 /// If shapes or element types do not fit.
-pub fn lerp(
-    out: &mut ViewMut<'_>,
-    a: &View<'_>,
-    b: &View<'_>,
-    weight: &View<'_>,
-) -> Result<()> {
+pub fn lerp(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>, weight: &View<'_>) -> Result<()> {
     #[inline(always)]
     fn each<T: Floating>(out: &mut [T], [a, b, weight]: [&[T]; 3]) {
         for (((out, &a), &b), &weight) in out.iter_mut().zip(a).zip(b).zip(weight) {
@@ -1417,12 +1318,7 @@ pub fn lerp_db(db: &mut ViewMut<'_>, weight: &View<'_>, dout: &View<'_>) -> Resu
 ///
 /// # Errors
 /// If shapes or element types do not fit.
-pub fn lerp_dweight(
-    dweight: &mut ViewMut<'_>,
-    a: &View<'_>,
-    b: &View<'_>,
-    dout: &View<'_>,
-) -> Result<()> {
+pub fn lerp_dweight(dweight: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>, dout: &View<'_>) -> Result<()> {
     #[inline(always)]
     fn each<T: Floating>(dweight: &mut [T], [a, b, dout]: [&[T]; 3]) {
         for (((dweight, &a), &b), &dout) in dweight.iter_mut().zip(a).zip(b).zip(dout) {
@@ -1445,13 +1341,7 @@ pub fn lerp_dweight(
 ///
 /// # Errors
 /// If shapes or element types do not fit.
-pub fn addcmul(
-    out: &mut ViewMut<'_>,
-    x: &View<'_>,
-    a: &View<'_>,
-    b: &View<'_>,
-    scale: f64,
-) -> Result<()> {
+pub fn addcmul(out: &mut ViewMut<'_>, x: &View<'_>, a: &View<'_>, b: &View<'_>, scale: f64) -> Result<()> {
     #[inline(always)]
     fn each<T: Numeric>(out: &mut [T], [x, a, b]: [&[T]; 3], scale: f64) {
         let scale = T::of(scale);
@@ -1500,12 +1390,7 @@ pub fn addcmul_dx(dx: &mut ViewMut<'_>, dout: &View<'_>) -> Result<()> {
 ///
 /// # Errors
 /// If shapes or element types do not fit.
-pub fn addcmul_da(
-    da: &mut ViewMut<'_>,
-    b: &View<'_>,
-    dout: &View<'_>,
-    scale: f64,
-) -> Result<()> {
+pub fn addcmul_da(da: &mut ViewMut<'_>, b: &View<'_>, dout: &View<'_>, scale: f64) -> Result<()> {
     #[inline(always)]
     fn each<T: Floating>(da: &mut [T], [b, dout]: [&[T]; 2], scale: f64) {
         let scale = T::of(scale);
@@ -1529,12 +1414,7 @@ pub fn addcmul_da(
 ///
 /// # Errors
 /// If shapes or element types do not fit.
-pub fn addcmul_db(
-    db: &mut ViewMut<'_>,
-    a: &View<'_>,
-    dout: &View<'_>,
-    scale: f64,
-) -> Result<()> {
+pub fn addcmul_db(db: &mut ViewMut<'_>, a: &View<'_>, dout: &View<'_>, scale: f64) -> Result<()> {
     #[inline(always)]
     fn each<T: Floating>(db: &mut [T], [a, dout]: [&[T]; 2], scale: f64) {
         let scale = T::of(scale);
@@ -1558,13 +1438,7 @@ pub fn addcmul_db(
 ///
 /// # Errors
 /// If shapes or element types do not fit.
-pub fn addcdiv(
-    out: &mut ViewMut<'_>,
-    x: &View<'_>,
-    a: &View<'_>,
-    b: &View<'_>,
-    scale: f64,
-) -> Result<()> {
+pub fn addcdiv(out: &mut ViewMut<'_>, x: &View<'_>, a: &View<'_>, b: &View<'_>, scale: f64) -> Result<()> {
     #[inline(always)]
     fn each<T: Floating>(out: &mut [T], [x, a, b]: [&[T]; 3], scale: f64) {
         let scale = T::of(scale);
@@ -1611,12 +1485,7 @@ pub fn addcdiv_dx(dx: &mut ViewMut<'_>, dout: &View<'_>) -> Result<()> {
 ///
 /// # Errors
 /// If shapes or element types do not fit.
-pub fn addcdiv_da(
-    da: &mut ViewMut<'_>,
-    b: &View<'_>,
-    dout: &View<'_>,
-    scale: f64,
-) -> Result<()> {
+pub fn addcdiv_da(da: &mut ViewMut<'_>, b: &View<'_>, dout: &View<'_>, scale: f64) -> Result<()> {
     #[inline(always)]
     fn each<T: Floating>(da: &mut [T], [b, dout]: [&[T]; 2], scale: f64) {
         let scale = T::of(scale);
@@ -1694,12 +1563,7 @@ pub fn logaddexp(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> Result<()
 ///
 /// # Errors
 /// If shapes or element types do not fit.
-pub fn logaddexp_da(
-    da: &mut ViewMut<'_>,
-    a: &View<'_>,
-    b: &View<'_>,
-    dout: &View<'_>,
-) -> Result<()> {
+pub fn logaddexp_da(da: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>, dout: &View<'_>) -> Result<()> {
     #[inline(always)]
     fn each<T: Floating>(da: &mut [T], [a, b, dout]: [&[T]; 3]) {
         for (((da, &a), &b), &dout) in da.iter_mut().zip(a).zip(b).zip(dout) {
@@ -1723,12 +1587,7 @@ pub fn logaddexp_da(
 ///
 /// # Errors
 /// If shapes or element types do not fit.
-pub fn logaddexp_db(
-    db: &mut ViewMut<'_>,
-    a: &View<'_>,
-    b: &View<'_>,
-    dout: &View<'_>,
-) -> Result<()> {
+pub fn logaddexp_db(db: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>, dout: &View<'_>) -> Result<()> {
     #[inline(always)]
     fn each<T: Floating>(db: &mut [T], [a, b, dout]: [&[T]; 3]) {
         for (((db, &a), &b), &dout) in db.iter_mut().zip(a).zip(b).zip(dout) {

@@ -2,11 +2,11 @@
 
 //! Questions about numbers, answered with truth values.
 
-use std::num::Wrapping;
 use crate::elementwise;
 use crate::error::Result;
 use crate::numeric::{Floating, Numeric};
 use crate::tensor::{View, ViewMut};
+use std::num::Wrapping;
 
 /// Tests whether two numbers are equal.
 ///
@@ -173,20 +173,13 @@ pub fn is_close(
     equal_nan: bool,
 ) -> Result<()> {
     #[inline(always)]
-    fn each<T: Floating>(
-        out: &mut [T],
-        [a,
-        b,
-        ]: [&[T]; 2],
-        rtol: f64,
-        atol: f64,
-        equal_nan: bool,
-    ) {
+    fn each<T: Floating>(out: &mut [T], [a, b]: [&[T]; 2], rtol: f64, atol: f64, equal_nan: bool) {
         let rtol = T::of(rtol);
         let atol = T::of(atol);
         for ((out, &a), &b) in out.iter_mut().zip(a).zip(b) {
             *out = T::of_truth(
-                a == b || (a - b).is_finite() && (a - b).abs() <= atol + rtol * b.abs()
+                a == b
+                    || (a - b).is_finite() && (a - b).abs() <= atol + rtol * b.abs()
                     || equal_nan && a.is_nan() && b.is_nan(),
             );
         }

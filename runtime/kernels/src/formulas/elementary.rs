@@ -2,11 +2,11 @@
 
 //! Functions of one number.
 
-use std::num::Wrapping;
 use crate::elementwise;
 use crate::error::Result;
 use crate::numeric::{Floating, Numeric};
 use crate::tensor::{View, ViewMut};
+use std::num::Wrapping;
 
 /// Returns the input.
 ///
@@ -329,11 +329,7 @@ pub fn reciprocal(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
 ///
 /// # Errors
 /// If shapes or element types do not fit.
-pub fn reciprocal_dx(
-    dx: &mut ViewMut<'_>,
-    out: &View<'_>,
-    dout: &View<'_>,
-) -> Result<()> {
+pub fn reciprocal_dx(dx: &mut ViewMut<'_>, out: &View<'_>, dout: &View<'_>) -> Result<()> {
     #[inline(always)]
     fn each<T: Floating>(dx: &mut [T], [out, dout]: [&[T]; 2]) {
         for ((dx, &out), &dout) in dx.iter_mut().zip(out).zip(dout) {
@@ -747,12 +743,7 @@ pub fn logit(out: &mut ViewMut<'_>, x: &View<'_>, eps: f64) -> Result<()> {
 ///
 /// # Errors
 /// If shapes or element types do not fit.
-pub fn logit_dx(
-    dx: &mut ViewMut<'_>,
-    x: &View<'_>,
-    dout: &View<'_>,
-    eps: f64,
-) -> Result<()> {
+pub fn logit_dx(dx: &mut ViewMut<'_>, x: &View<'_>, dout: &View<'_>, eps: f64) -> Result<()> {
     #[inline(always)]
     fn each<T: Floating>(dx: &mut [T], [x, dout]: [&[T]; 2], eps: f64) {
         let eps = T::of(eps);
@@ -1311,8 +1302,7 @@ pub fn erf_dx(dx: &mut ViewMut<'_>, x: &View<'_>, dout: &View<'_>) -> Result<()>
     #[inline(always)]
     fn each<T: Floating>(dx: &mut [T], [x, dout]: [&[T]; 2]) {
         for ((dx, &x), &dout) in dx.iter_mut().zip(x).zip(dout) {
-            *dx = T::of(2.0) / T::of(std::f64::consts::PI).sqrt() * dout
-                * (-x * x).exp();
+            *dx = T::of(2.0) / T::of(std::f64::consts::PI).sqrt() * dout * (-x * x).exp();
         }
     }
     elementwise::float(
@@ -1599,14 +1589,7 @@ pub fn scale(
     bias_after_scale: bool,
 ) -> Result<()> {
     #[inline(always)]
-    fn each<T: Numeric>(
-        out: &mut [T],
-        [x,
-        ]: [&[T]; 1],
-        scale: f64,
-        bias: f64,
-        bias_after_scale: bool,
-    ) {
+    fn each<T: Numeric>(out: &mut [T], [x]: [&[T]; 1], scale: f64, bias: f64, bias_after_scale: bool) {
         let scale = T::of(scale);
         let bias = T::of(bias);
         for (out, &x) in out.iter_mut().zip(x) {
@@ -1796,12 +1779,7 @@ pub fn pow(out: &mut ViewMut<'_>, x: &View<'_>, exponent: f64) -> Result<()> {
 ///
 /// # Errors
 /// If shapes or element types do not fit.
-pub fn pow_dx(
-    dx: &mut ViewMut<'_>,
-    x: &View<'_>,
-    dout: &View<'_>,
-    exponent: f64,
-) -> Result<()> {
+pub fn pow_dx(dx: &mut ViewMut<'_>, x: &View<'_>, dout: &View<'_>, exponent: f64) -> Result<()> {
     #[inline(always)]
     fn each<T: Floating>(dx: &mut [T], [x, dout]: [&[T]; 2], exponent: f64) {
         let exponent = T::of(exponent);
@@ -1856,13 +1834,7 @@ pub fn clip(out: &mut ViewMut<'_>, x: &View<'_>, lower: f64, upper: f64) -> Resu
 ///
 /// # Errors
 /// If shapes or element types do not fit.
-pub fn clip_dx(
-    dx: &mut ViewMut<'_>,
-    x: &View<'_>,
-    dout: &View<'_>,
-    lower: f64,
-    upper: f64,
-) -> Result<()> {
+pub fn clip_dx(dx: &mut ViewMut<'_>, x: &View<'_>, dout: &View<'_>, lower: f64, upper: f64) -> Result<()> {
     #[inline(always)]
     fn each<T: Floating>(dx: &mut [T], [x, dout]: [&[T]; 2], lower: f64, upper: f64) {
         let lower = T::of(lower);

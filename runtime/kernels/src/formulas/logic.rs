@@ -2,11 +2,11 @@
 
 //! Operators of truth values, of the bits of integers, and the choice between two tensors.
 
-use std::num::Wrapping;
 use crate::elementwise;
 use crate::error::Result;
 use crate::numeric::{Floating, Numeric, Whole};
 use crate::tensor::{View, ViewMut};
+use std::num::Wrapping;
 
 /// Tests whether both inputs are true.
 ///
@@ -68,9 +68,7 @@ pub fn logical_xor(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> Result<
     #[inline(always)]
     fn each<T: Numeric>(out: &mut [T], [a, b]: [&[T]; 2]) {
         for ((out, &a), &b) in out.iter_mut().zip(a).zip(b) {
-            *out = T::of_truth(
-                a != T::of(0.0) && b == T::of(0.0) || a == T::of(0.0) && b != T::of(0.0),
-            );
+            *out = T::of_truth(a != T::of(0.0) && b == T::of(0.0) || a == T::of(0.0) && b != T::of(0.0));
         }
     }
     elementwise::numeric(
@@ -200,19 +198,11 @@ pub fn bitwise_not(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
 ///
 /// # Errors
 /// If shapes or element types do not fit.
-pub fn bitwise_left_shift(
-    out: &mut ViewMut<'_>,
-    a: &View<'_>,
-    b: &View<'_>,
-) -> Result<()> {
+pub fn bitwise_left_shift(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> Result<()> {
     #[inline(always)]
     fn each<T: Whole>(out: &mut [T], [a, b]: [&[T]; 2]) {
         for ((out, &a), &b) in out.iter_mut().zip(a).zip(b) {
-            *out = if b < T::of(0.0) || b > T::of(63.0) {
-                T::of(0.0)
-            } else {
-                a.shift_left(b)
-            };
+            *out = if b < T::of(0.0) || b > T::of(63.0) { T::of(0.0) } else { a.shift_left(b) };
         }
     }
     elementwise::whole(
@@ -229,19 +219,12 @@ pub fn bitwise_left_shift(
 ///
 /// # Errors
 /// If shapes or element types do not fit.
-pub fn bitwise_right_shift(
-    out: &mut ViewMut<'_>,
-    a: &View<'_>,
-    b: &View<'_>,
-) -> Result<()> {
+pub fn bitwise_right_shift(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> Result<()> {
     #[inline(always)]
     fn each<T: Whole>(out: &mut [T], [a, b]: [&[T]; 2]) {
         for ((out, &a), &b) in out.iter_mut().zip(a).zip(b) {
-            *out = if b < T::of(0.0) || b > T::of(63.0) {
-                a.shift_right(T::of(63.0))
-            } else {
-                a.shift_right(b)
-            };
+            *out =
+                if b < T::of(0.0) || b > T::of(63.0) { a.shift_right(T::of(63.0)) } else { a.shift_right(b) };
         }
     }
     elementwise::whole(
@@ -291,16 +274,10 @@ pub fn bitwise_right_shift_logical(
 ///
 /// # Errors
 /// If shapes or element types do not fit.
-pub fn select(
-    out: &mut ViewMut<'_>,
-    condition: &View<'_>,
-    a: &View<'_>,
-    b: &View<'_>,
-) -> Result<()> {
+pub fn select(out: &mut ViewMut<'_>, condition: &View<'_>, a: &View<'_>, b: &View<'_>) -> Result<()> {
     #[inline(always)]
     fn each<T: Numeric>(out: &mut [T], [condition, a, b]: [&[T]; 3]) {
-        for (((out, &condition), &a), &b) in out.iter_mut().zip(condition).zip(a).zip(b)
-        {
+        for (((out, &condition), &a), &b) in out.iter_mut().zip(condition).zip(a).zip(b) {
             *out = if condition != T::of(0.0) { a } else { b };
         }
     }
@@ -322,11 +299,7 @@ pub fn select(
 ///
 /// # Errors
 /// If shapes or element types do not fit.
-pub fn select_da(
-    da: &mut ViewMut<'_>,
-    condition: &View<'_>,
-    dout: &View<'_>,
-) -> Result<()> {
+pub fn select_da(da: &mut ViewMut<'_>, condition: &View<'_>, dout: &View<'_>) -> Result<()> {
     #[inline(always)]
     fn each<T: Floating>(da: &mut [T], [condition, dout]: [&[T]; 2]) {
         for ((da, &condition), &dout) in da.iter_mut().zip(condition).zip(dout) {
@@ -349,11 +322,7 @@ pub fn select_da(
 ///
 /// # Errors
 /// If shapes or element types do not fit.
-pub fn select_db(
-    db: &mut ViewMut<'_>,
-    condition: &View<'_>,
-    dout: &View<'_>,
-) -> Result<()> {
+pub fn select_db(db: &mut ViewMut<'_>, condition: &View<'_>, dout: &View<'_>) -> Result<()> {
     #[inline(always)]
     fn each<T: Floating>(db: &mut [T], [condition, dout]: [&[T]; 2]) {
         for ((db, &condition), &dout) in db.iter_mut().zip(condition).zip(dout) {
@@ -376,12 +345,7 @@ pub fn select_db(
 ///
 /// # Errors
 /// If shapes or element types do not fit.
-pub fn masked_fill(
-    out: &mut ViewMut<'_>,
-    x: &View<'_>,
-    mask: &View<'_>,
-    value: &View<'_>,
-) -> Result<()> {
+pub fn masked_fill(out: &mut ViewMut<'_>, x: &View<'_>, mask: &View<'_>, value: &View<'_>) -> Result<()> {
     #[inline(always)]
     fn each<T: Numeric>(out: &mut [T], [x, mask, value]: [&[T]; 3]) {
         for (((out, &x), &mask), &value) in out.iter_mut().zip(x).zip(mask).zip(value) {
@@ -406,11 +370,7 @@ pub fn masked_fill(
 ///
 /// # Errors
 /// If shapes or element types do not fit.
-pub fn masked_fill_dx(
-    dx: &mut ViewMut<'_>,
-    mask: &View<'_>,
-    dout: &View<'_>,
-) -> Result<()> {
+pub fn masked_fill_dx(dx: &mut ViewMut<'_>, mask: &View<'_>, dout: &View<'_>) -> Result<()> {
     #[inline(always)]
     fn each<T: Floating>(dx: &mut [T], [mask, dout]: [&[T]; 2]) {
         for ((dx, &mask), &dout) in dx.iter_mut().zip(mask).zip(dout) {
@@ -433,11 +393,7 @@ pub fn masked_fill_dx(
 ///
 /// # Errors
 /// If shapes or element types do not fit.
-pub fn masked_fill_dvalue(
-    dvalue: &mut ViewMut<'_>,
-    mask: &View<'_>,
-    dout: &View<'_>,
-) -> Result<()> {
+pub fn masked_fill_dvalue(dvalue: &mut ViewMut<'_>, mask: &View<'_>, dout: &View<'_>) -> Result<()> {
     #[inline(always)]
     fn each<T: Floating>(dvalue: &mut [T], [mask, dout]: [&[T]; 2]) {
         for ((dvalue, &mask), &dout) in dvalue.iter_mut().zip(mask).zip(dout) {

@@ -13,11 +13,7 @@ use crate::tensor::{View, ViewMut};
 ///
 /// # Errors
 /// If shapes or element types do not fit.
-pub fn squared_error(
-    out: &mut ViewMut<'_>,
-    x: &View<'_>,
-    label: &View<'_>,
-) -> Result<()> {
+pub fn squared_error(out: &mut ViewMut<'_>, x: &View<'_>, label: &View<'_>) -> Result<()> {
     #[inline(always)]
     fn each<T: Floating>(out: &mut [T], [x, label]: [&[T]; 2]) {
         for ((out, &x), &label) in out.iter_mut().zip(x).zip(label) {
@@ -40,12 +36,7 @@ pub fn squared_error(
 ///
 /// # Errors
 /// If shapes or element types do not fit.
-pub fn squared_error_dx(
-    dx: &mut ViewMut<'_>,
-    x: &View<'_>,
-    label: &View<'_>,
-    dout: &View<'_>,
-) -> Result<()> {
+pub fn squared_error_dx(dx: &mut ViewMut<'_>, x: &View<'_>, label: &View<'_>, dout: &View<'_>) -> Result<()> {
     #[inline(always)]
     fn each<T: Floating>(dx: &mut [T], [x, label, dout]: [&[T]; 3]) {
         for (((dx, &x), &label), &dout) in dx.iter_mut().zip(x).zip(label).zip(dout) {
@@ -76,12 +67,7 @@ pub fn squared_error_dlabel(
 ) -> Result<()> {
     #[inline(always)]
     fn each<T: Floating>(dlabel: &mut [T], [x, label, dout]: [&[T]; 3]) {
-        for (((dlabel, &x), &label), &dout) in dlabel
-            .iter_mut()
-            .zip(x)
-            .zip(label)
-            .zip(dout)
-        {
+        for (((dlabel, &x), &label), &dout) in dlabel.iter_mut().zip(x).zip(label).zip(dout) {
             *dlabel = T::of(2.0) * dout * (label - x);
         }
     }
@@ -106,11 +92,7 @@ pub fn huber(out: &mut ViewMut<'_>, x: &View<'_>, delta: f64) -> Result<()> {
     fn each<T: Floating>(out: &mut [T], [x]: [&[T]; 1], delta: f64) {
         let delta = T::of(delta);
         for (out, &x) in out.iter_mut().zip(x) {
-            *out = if x.abs() <= delta {
-                T::of(0.5) * x * x
-            } else {
-                delta * (x.abs() - T::of(0.5) * delta)
-            };
+            *out = if x.abs() <= delta { T::of(0.5) * x * x } else { delta * (x.abs() - T::of(0.5) * delta) };
         }
     }
     elementwise::float(
@@ -129,12 +111,7 @@ pub fn huber(out: &mut ViewMut<'_>, x: &View<'_>, delta: f64) -> Result<()> {
 ///
 /// # Errors
 /// If shapes or element types do not fit.
-pub fn huber_dx(
-    dx: &mut ViewMut<'_>,
-    x: &View<'_>,
-    dout: &View<'_>,
-    delta: f64,
-) -> Result<()> {
+pub fn huber_dx(dx: &mut ViewMut<'_>, x: &View<'_>, dout: &View<'_>, delta: f64) -> Result<()> {
     #[inline(always)]
     fn each<T: Floating>(dx: &mut [T], [x, dout]: [&[T]; 2], delta: f64) {
         let delta = T::of(delta);
@@ -158,22 +135,13 @@ pub fn huber_dx(
 ///
 /// # Errors
 /// If shapes or element types do not fit.
-pub fn smooth_l1_loss(
-    out: &mut ViewMut<'_>,
-    x: &View<'_>,
-    label: &View<'_>,
-    beta: f64,
-) -> Result<()> {
+pub fn smooth_l1_loss(out: &mut ViewMut<'_>, x: &View<'_>, label: &View<'_>, beta: f64) -> Result<()> {
     #[inline(always)]
     fn each<T: Floating>(out: &mut [T], [x, label]: [&[T]; 2], beta: f64) {
         let beta = T::of(beta);
         for ((out, &x), &label) in out.iter_mut().zip(x).zip(label) {
             let r = x - label;
-            *out = if r.abs() < beta {
-                T::of(0.5) * r * r / beta
-            } else {
-                r.abs() - T::of(0.5) * beta
-            };
+            *out = if r.abs() < beta { T::of(0.5) * r * r / beta } else { r.abs() - T::of(0.5) * beta };
         }
     }
     elementwise::float(
@@ -234,12 +202,7 @@ pub fn smooth_l1_loss_dlabel(
     #[inline(always)]
     fn each<T: Floating>(dlabel: &mut [T], [x, label, dout]: [&[T]; 3], beta: f64) {
         let beta = T::of(beta);
-        for (((dlabel, &x), &label), &dout) in dlabel
-            .iter_mut()
-            .zip(x)
-            .zip(label)
-            .zip(dout)
-        {
+        for (((dlabel, &x), &label), &dout) in dlabel.iter_mut().zip(x).zip(label).zip(dout) {
             let r = x - label;
             let slope = if r.abs() < beta { r / beta } else { r.sign() };
             *dlabel = -dout * slope;
@@ -286,12 +249,7 @@ pub fn bce_loss(out: &mut ViewMut<'_>, x: &View<'_>, label: &View<'_>) -> Result
 ///
 /// # Errors
 /// If shapes or element types do not fit.
-pub fn bce_loss_dx(
-    dx: &mut ViewMut<'_>,
-    x: &View<'_>,
-    label: &View<'_>,
-    dout: &View<'_>,
-) -> Result<()> {
+pub fn bce_loss_dx(dx: &mut ViewMut<'_>, x: &View<'_>, label: &View<'_>, dout: &View<'_>) -> Result<()> {
     #[inline(always)]
     fn each<T: Floating>(dx: &mut [T], [x, label, dout]: [&[T]; 3]) {
         for (((dx, &x), &label), &dout) in dx.iter_mut().zip(x).zip(label).zip(dout) {
@@ -314,11 +272,7 @@ pub fn bce_loss_dx(
 ///
 /// # Errors
 /// If shapes or element types do not fit.
-pub fn bce_loss_dlabel(
-    dlabel: &mut ViewMut<'_>,
-    x: &View<'_>,
-    dout: &View<'_>,
-) -> Result<()> {
+pub fn bce_loss_dlabel(dlabel: &mut ViewMut<'_>, x: &View<'_>, dout: &View<'_>) -> Result<()> {
     #[inline(always)]
     fn each<T: Floating>(dlabel: &mut [T], [x, dout]: [&[T]; 2]) {
         for ((dlabel, &x), &dout) in dlabel.iter_mut().zip(x).zip(dout) {
@@ -354,11 +308,7 @@ pub fn sigmoid_cross_entropy(
         let ignore_index = T::of(ignore_index);
         for ((out, &x), &label) in out.iter_mut().zip(x).zip(label) {
             let ignored = label.trunc() == ignore_index;
-            *out = if ignored {
-                T::of(0.0)
-            } else {
-                x.max(T::of(0.0)) - x * label + (-x.abs()).softplus()
-            };
+            *out = if ignored { T::of(0.0) } else { x.max(T::of(0.0)) - x * label + (-x.abs()).softplus() };
         }
     }
     elementwise::float(
@@ -416,21 +366,9 @@ pub fn sigmoid_cross_entropy_dlabel(
     ignore_index: f64,
 ) -> Result<()> {
     #[inline(always)]
-    fn each<T: Floating>(
-        dlabel: &mut [T],
-        [x,
-        label,
-        dout,
-        ]: [&[T]; 3],
-        ignore_index: f64,
-    ) {
+    fn each<T: Floating>(dlabel: &mut [T], [x, label, dout]: [&[T]; 3], ignore_index: f64) {
         let ignore_index = T::of(ignore_index);
-        for (((dlabel, &x), &label), &dout) in dlabel
-            .iter_mut()
-            .zip(x)
-            .zip(label)
-            .zip(dout)
-        {
+        for (((dlabel, &x), &label), &dout) in dlabel.iter_mut().zip(x).zip(label).zip(dout) {
             let ignored = label.trunc() == ignore_index;
             *dlabel = if ignored { T::of(0.0) } else { -dout * x };
         }
@@ -459,27 +397,11 @@ pub fn weighted_sigmoid_cross_entropy(
     ignore_index: f64,
 ) -> Result<()> {
     #[inline(always)]
-    fn each<T: Floating>(
-        out: &mut [T],
-        [x,
-        label,
-        weight,
-        ]: [&[T]; 3],
-        ignore_index: f64,
-    ) {
+    fn each<T: Floating>(out: &mut [T], [x, label, weight]: [&[T]; 3], ignore_index: f64) {
         let ignore_index = T::of(ignore_index);
-        for (((out, &x), &label), &weight) in out
-            .iter_mut()
-            .zip(x)
-            .zip(label)
-            .zip(weight)
-        {
+        for (((out, &x), &label), &weight) in out.iter_mut().zip(x).zip(label).zip(weight) {
             let ignored = label.trunc() == ignore_index;
-            *out = if ignored {
-                T::of(0.0)
-            } else {
-                (T::of(1.0) - label) * x + weight * (-x).softplus()
-            };
+            *out = if ignored { T::of(0.0) } else { (T::of(1.0) - label) * x + weight * (-x).softplus() };
         }
     }
     elementwise::float(
@@ -507,29 +429,11 @@ pub fn weighted_sigmoid_cross_entropy_dx(
     ignore_index: f64,
 ) -> Result<()> {
     #[inline(always)]
-    fn each<T: Floating>(
-        dx: &mut [T],
-        [x,
-        label,
-        weight,
-        dout,
-        ]: [&[T]; 4],
-        ignore_index: f64,
-    ) {
+    fn each<T: Floating>(dx: &mut [T], [x, label, weight, dout]: [&[T]; 4], ignore_index: f64) {
         let ignore_index = T::of(ignore_index);
-        for ((((dx, &x), &label), &weight), &dout) in dx
-            .iter_mut()
-            .zip(x)
-            .zip(label)
-            .zip(weight)
-            .zip(dout)
-        {
+        for ((((dx, &x), &label), &weight), &dout) in dx.iter_mut().zip(x).zip(label).zip(weight).zip(dout) {
             let ignored = label.trunc() == ignore_index;
-            *dx = if ignored {
-                T::of(0.0)
-            } else {
-                dout * (T::of(1.0) - label - weight * (-x).sigmoid())
-            };
+            *dx = if ignored { T::of(0.0) } else { dout * (T::of(1.0) - label - weight * (-x).sigmoid()) };
         }
     }
     elementwise::float(
@@ -596,15 +500,7 @@ pub fn sigmoid_focal_loss_dx(
     gamma: f64,
 ) -> Result<()> {
     #[inline(always)]
-    fn each<T: Floating>(
-        dx: &mut [T],
-        [x,
-        label,
-        dout,
-        ]: [&[T]; 3],
-        alpha: f64,
-        gamma: f64,
-    ) {
+    fn each<T: Floating>(dx: &mut [T], [x, label, dout]: [&[T]; 3], alpha: f64, gamma: f64) {
         let alpha = T::of(alpha);
         let gamma = T::of(gamma);
         for (((dx, &x), &label), &dout) in dx.iter_mut().zip(x).zip(label).zip(dout) {
@@ -619,8 +515,7 @@ pub fn sigmoid_focal_loss_dx(
             let slope = if gamma == T::of(0.0) {
                 T::of(0.0)
             } else {
-                gamma * q.pow(gamma - T::of(1.0)) * p * (T::of(1.0) - p)
-                    * (T::of(1.0) - T::of(2.0) * label)
+                gamma * q.pow(gamma - T::of(1.0)) * p * (T::of(1.0) - p) * (T::of(1.0) - T::of(2.0) * label)
             };
             *dx = dout * weight * ((p - label) * q.pow(gamma) + entropy * slope);
         }
@@ -641,18 +536,12 @@ pub fn sigmoid_focal_loss_dx(
 ///
 /// # Errors
 /// If shapes or element types do not fit.
-pub fn log_loss(
-    out: &mut ViewMut<'_>,
-    x: &View<'_>,
-    label: &View<'_>,
-    epsilon: f64,
-) -> Result<()> {
+pub fn log_loss(out: &mut ViewMut<'_>, x: &View<'_>, label: &View<'_>, epsilon: f64) -> Result<()> {
     #[inline(always)]
     fn each<T: Floating>(out: &mut [T], [x, label]: [&[T]; 2], epsilon: f64) {
         let epsilon = T::of(epsilon);
         for ((out, &x), &label) in out.iter_mut().zip(x).zip(label) {
-            *out = -label * (x + epsilon).log()
-                - (T::of(1.0) - label) * (T::of(1.0) - x + epsilon).log();
+            *out = -label * (x + epsilon).log() - (T::of(1.0) - label) * (T::of(1.0) - x + epsilon).log();
         }
     }
     elementwise::float(
@@ -682,9 +571,7 @@ pub fn log_loss_dx(
     fn each<T: Floating>(dx: &mut [T], [x, label, dout]: [&[T]; 3], epsilon: f64) {
         let epsilon = T::of(epsilon);
         for (((dx, &x), &label), &dout) in dx.iter_mut().zip(x).zip(label).zip(dout) {
-            *dx = dout
-                * ((T::of(1.0) - label) / (T::of(1.0) - x + epsilon)
-                    - label / (x + epsilon));
+            *dx = dout * ((T::of(1.0) - label) / (T::of(1.0) - x + epsilon) - label / (x + epsilon));
         }
     }
     elementwise::float(
@@ -703,12 +590,7 @@ pub fn log_loss_dx(
 ///
 /// # Errors
 /// If shapes or element types do not fit.
-pub fn kldiv_loss(
-    out: &mut ViewMut<'_>,
-    x: &View<'_>,
-    label: &View<'_>,
-    log_target: bool,
-) -> Result<()> {
+pub fn kldiv_loss(out: &mut ViewMut<'_>, x: &View<'_>, label: &View<'_>, log_target: bool) -> Result<()> {
     #[inline(always)]
     fn each<T: Floating>(out: &mut [T], [x, label]: [&[T]; 2], log_target: bool) {
         for ((out, &x), &label) in out.iter_mut().zip(x).zip(label) {
@@ -819,12 +701,7 @@ pub fn hinge_loss(out: &mut ViewMut<'_>, x: &View<'_>, label: &View<'_>) -> Resu
 ///
 /// # Errors
 /// If shapes or element types do not fit.
-pub fn hinge_loss_dx(
-    dx: &mut ViewMut<'_>,
-    x: &View<'_>,
-    label: &View<'_>,
-    dout: &View<'_>,
-) -> Result<()> {
+pub fn hinge_loss_dx(dx: &mut ViewMut<'_>, x: &View<'_>, label: &View<'_>, dout: &View<'_>) -> Result<()> {
     #[inline(always)]
     fn each<T: Floating>(dx: &mut [T], [x, label, dout]: [&[T]; 3]) {
         for (((dx, &x), &label), &dout) in dx.iter_mut().zip(x).zip(label).zip(dout) {
@@ -848,12 +725,7 @@ pub fn hinge_loss_dx(
 ///
 /// # Errors
 /// If shapes or element types do not fit.
-pub fn label_smooth(
-    out: &mut ViewMut<'_>,
-    label: &View<'_>,
-    prior: &View<'_>,
-    epsilon: f64,
-) -> Result<()> {
+pub fn label_smooth(out: &mut ViewMut<'_>, label: &View<'_>, prior: &View<'_>, epsilon: f64) -> Result<()> {
     #[inline(always)]
     fn each<T: Floating>(out: &mut [T], [label, prior]: [&[T]; 2], epsilon: f64) {
         let epsilon = T::of(epsilon);
@@ -877,11 +749,7 @@ pub fn label_smooth(
 ///
 /// # Errors
 /// If shapes or element types do not fit.
-pub fn label_smooth_dlabel(
-    dlabel: &mut ViewMut<'_>,
-    dout: &View<'_>,
-    epsilon: f64,
-) -> Result<()> {
+pub fn label_smooth_dlabel(dlabel: &mut ViewMut<'_>, dout: &View<'_>, epsilon: f64) -> Result<()> {
     #[inline(always)]
     fn each<T: Floating>(dlabel: &mut [T], [dout]: [&[T]; 1], epsilon: f64) {
         let epsilon = T::of(epsilon);

@@ -2,11 +2,11 @@
 
 //! One value from all elements along some dimensions.
 
-use crate::{elementwise, reduction};
 use crate::error::Result;
 use crate::numeric::{Floating, Numeric};
 use crate::reduction::{Along, Fold};
 use crate::tensor::{View, ViewMut};
+use crate::{elementwise, reduction};
 
 /// Folds the elements for [`sum`].
 #[derive(Clone, Copy, Debug)]
@@ -98,11 +98,7 @@ pub fn nansum_grad(
             *dx = if x.is_nan() { T::of(0.0) } else { dout };
         }
     }
-    let ([dout], _) = reduction::spread(
-        dx.dims(),
-        [dout],
-        Along::named(axis, keep_dim, reduce_all),
-    )?;
+    let ([dout], _) = reduction::spread(dx.dims(), [dout], Along::named(axis, keep_dim, reduce_all))?;
     elementwise::float(
         dx,
         [x, &dout],
@@ -171,11 +167,7 @@ pub fn mean_grad(
             *dx = dout / count;
         }
     }
-    let ([dout], count) = reduction::spread(
-        dx.dims(),
-        [dout],
-        Along::named(axis, keep_dim, reduce_all),
-    )?;
+    let ([dout], count) = reduction::spread(dx.dims(), [dout], Along::named(axis, keep_dim, reduce_all))?;
     elementwise::float(
         dx,
         [&dout],
@@ -440,11 +432,8 @@ pub fn logsumexp_grad(
             *dx = dout * (x - out).exp();
         }
     }
-    let ([out, dout], _) = reduction::spread(
-        dx.dims(),
-        [out, dout],
-        Along::named(axis, keep_dim, reduce_all),
-    )?;
+    let ([out, dout], _) =
+        reduction::spread(dx.dims(), [out, dout], Along::named(axis, keep_dim, reduce_all))?;
     elementwise::float(
         dx,
         [x, &out, &dout],
@@ -518,11 +507,8 @@ pub fn frobenius_norm_grad(
             *dx = if x == T::of(0.0) { T::of(0.0) } else { dout * (x / out) };
         }
     }
-    let ([out, dout], _) = reduction::spread(
-        dx.dims(),
-        [out, dout],
-        Along::named(axis, keep_dim, reduce_all),
-    )?;
+    let ([out, dout], _) =
+        reduction::spread(dx.dims(), [out, dout], Along::named(axis, keep_dim, reduce_all))?;
     elementwise::float(
         dx,
         [x, &out, &dout],
@@ -570,11 +556,7 @@ pub fn squared_l2_norm(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
 ///
 /// # Errors
 /// If shapes, dimensions or element types do not fit.
-pub fn squared_l2_norm_grad(
-    dx: &mut ViewMut<'_>,
-    x: &View<'_>,
-    dout: &View<'_>,
-) -> Result<()> {
+pub fn squared_l2_norm_grad(dx: &mut ViewMut<'_>, x: &View<'_>, dout: &View<'_>) -> Result<()> {
     #[inline(always)]
     fn each<T: Floating>(dx: &mut [T], [x, dout]: [&[T]; 2]) {
         for ((dx, &x), &dout) in dx.iter_mut().zip(x).zip(dout) {

@@ -17,8 +17,7 @@ pub fn erfinv_grad(dx: &mut ViewMut<'_>, out: &View<'_>, dout: &View<'_>) -> Res
     #[inline(always)]
     fn each<T: Floating>(dx: &mut [T], [out, dout]: [&[T]; 2]) {
         for ((dx, &out), &dout) in dx.iter_mut().zip(out).zip(dout) {
-            *dx = dout * (T::of(0.5) * T::of(std::f64::consts::PI).sqrt())
-                * out.square().exp();
+            *dx = dout * (T::of(0.5) * T::of(std::f64::consts::PI).sqrt()) * out.square().exp();
         }
     }
     elementwise::float(

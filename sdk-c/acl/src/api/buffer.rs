@@ -53,10 +53,7 @@ impl core::fmt::Debug for Mbuf {
 /// Buffers can be put in a chain, which goes by its first buffer. A buffer outside of chains counts
 /// as a chain of one buffer.
 #[allow(clippy::too_many_arguments, reason = "the ABI has that many")]
-#[allow(
-    unused_variables,
-    reason = "a method that only returns an error ignores its arguments"
-)]
+#[allow(unused_variables, reason = "a method that only returns an error ignores its arguments")]
 pub trait AclBuffer: Send + Sync + 'static {
     /// Allocates a buffer.
     ///
@@ -169,12 +166,7 @@ pub trait AclBuffer: Send + Sync + 'static {
     /// - `RT_INVALID_HANDLE`: there is no such buffer, or it was freed
     ///
     /// Optional.
-    fn rt_set_buf_user_data(
-        &self,
-        buf: Mbuf,
-        data_ptr: &[u8],
-        offset: usize,
-    ) -> Result<()> {
+    fn rt_set_buf_user_data(&self, buf: Mbuf, data_ptr: &[u8], offset: usize) -> Result<()> {
         Err(Error::unsupported("rt_set_buf_user_data"))
     }
 
@@ -193,12 +185,7 @@ pub trait AclBuffer: Send + Sync + 'static {
     /// - `RT_INVALID_HANDLE`: there is no such buffer, or it was freed
     ///
     /// Optional.
-    fn rt_get_buf_user_data(
-        &self,
-        buf: Mbuf,
-        data_ptr: &mut [u8],
-        offset: usize,
-    ) -> Result<()> {
+    fn rt_get_buf_user_data(&self, buf: Mbuf, data_ptr: &mut [u8], offset: usize) -> Result<()> {
         Err(Error::unsupported("rt_get_buf_user_data"))
     }
 

@@ -13,10 +13,7 @@ pub use ffi::aclrtBarrierTaskInfo as BarrierTaskInfo;
 /// These belong to `aclrtCmoAsync`. As there, arguments are checked and nothing more happens: the
 /// caches of the machine are coherent and need no hints.
 #[allow(clippy::too_many_arguments, reason = "the ABI has that many")]
-#[allow(
-    unused_variables,
-    reason = "a method that only returns an error ignores its arguments"
-)]
+#[allow(unused_variables, reason = "a method that only returns an error ignores its arguments")]
 pub trait AclCache: Send + Sync + 'static {
     /// Queues a cache hint that a barrier can wait for.
     ///
@@ -63,12 +60,7 @@ pub trait AclCache: Send + Sync + 'static {
     /// - `RT_STREAM_CONTEXT`: the stream is of another context
     ///
     /// Optional.
-    fn rt_cmo_wait_barrier(
-        &self,
-        task_info: &[BarrierTaskInfo],
-        stream: Stream,
-        flag: u32,
-    ) -> Result<()> {
+    fn rt_cmo_wait_barrier(&self, task_info: &[BarrierTaskInfo], stream: Stream, flag: u32) -> Result<()> {
         Err(Error::unsupported("rt_cmo_wait_barrier"))
     }
 
@@ -103,12 +95,7 @@ pub trait AclCache: Send + Sync + 'static {
     /// - `RT_PARAM_INVALID`: the descriptor or the range is not within one allocation
     ///
     /// Optional.
-    fn rt_cmo_set_desc(
-        &self,
-        cmo_desc: tenon::DevicePtr,
-        src: tenon::DevicePtr,
-        size: usize,
-    ) -> Result<()> {
+    fn rt_cmo_set_desc(&self, cmo_desc: tenon::DevicePtr, src: tenon::DevicePtr, size: usize) -> Result<()> {
         Err(Error::unsupported("rt_cmo_set_desc"))
     }
 

@@ -14,10 +14,7 @@ impl Callback {
     ///
     /// # Safety
     /// `function` may be called with this context, from any thread, as often as the interface says.
-    pub unsafe fn from_raw(
-        function: ffi::aclrtCallback,
-        context: tenon::AnyPtr,
-    ) -> Self {
+    pub unsafe fn from_raw(function: ffi::aclrtCallback, context: tenon::AnyPtr) -> Self {
         Self { function, context }
     }
 
@@ -53,10 +50,7 @@ impl HostFunc {
     ///
     /// # Safety
     /// `function` may be called with this context, from any thread, as often as the interface says.
-    pub unsafe fn from_raw(
-        function: ffi::aclrtHostFunc,
-        context: tenon::AnyPtr,
-    ) -> Self {
+    pub unsafe fn from_raw(function: ffi::aclrtHostFunc, context: tenon::AnyPtr) -> Self {
         Self { function, context }
     }
 
@@ -131,10 +125,7 @@ impl core::fmt::Debug for CallbackBlockType {
 ///
 /// A thread goes by the number that `pthread_self` gives.
 #[allow(clippy::too_many_arguments, reason = "the ABI has that many")]
-#[allow(
-    unused_variables,
-    reason = "a method that only returns an error ignores its arguments"
-)]
+#[allow(unused_variables, reason = "a method that only returns an error ignores its arguments")]
 pub trait AclCallback: Send + Sync + 'static {
     /// Subscribes a thread to the callbacks of a stream.
     ///
@@ -269,11 +260,7 @@ pub trait AclCallback: Send + Sync + 'static {
     /// - `RT_RESOURCE_ALLOC_FAIL`: 1024 threads are subscribed
     ///
     /// Optional.
-    fn rt_subscribe_host_func(
-        &self,
-        host_func_thread_id: u64,
-        exe_stream: Stream,
-    ) -> Result<()> {
+    fn rt_subscribe_host_func(&self, host_func_thread_id: u64, exe_stream: Stream) -> Result<()> {
         Err(Error::unsupported("rt_subscribe_host_func"))
     }
 
@@ -311,11 +298,7 @@ pub trait AclCallback: Send + Sync + 'static {
     /// - `RT_THREAD_SUBSCRIBE`: the stream's thread is another one
     ///
     /// Optional.
-    fn rt_un_subscribe_host_func(
-        &self,
-        host_func_thread_id: u64,
-        exe_stream: Stream,
-    ) -> Result<()> {
+    fn rt_un_subscribe_host_func(&self, host_func_thread_id: u64, exe_stream: Stream) -> Result<()> {
         Err(Error::unsupported("rt_un_subscribe_host_func"))
     }
 }

@@ -74,10 +74,7 @@ pub use ffi::aclrtMemcpyBatchAttr as MemcpyBatchAttr;
 /// All lengths are in bytes. A copy or a fill has to lie within one allocation and within the length that the
 /// caller states, otherwise it answers `rt_param_invalid`. A length of 0 succeeds and does nothing.
 #[allow(clippy::too_many_arguments, reason = "the ABI has that many")]
-#[allow(
-    unused_variables,
-    reason = "a method that only returns an error ignores its arguments"
-)]
+#[allow(unused_variables, reason = "a method that only returns an error ignores its arguments")]
 pub trait AclCopy: Send + Sync + 'static {
     /// Copies memory.
     ///
@@ -398,13 +395,7 @@ pub trait AclCopy: Send + Sync + 'static {
     /// - `RT_CONTEXT_NULL`: the thread has no current context
     ///
     /// Optional.
-    fn rt_memset(
-        &self,
-        dev_ptr: tenon::AnyPtr,
-        max_count: usize,
-        value: i32,
-        count: usize,
-    ) -> Result<()> {
+    fn rt_memset(&self, dev_ptr: tenon::AnyPtr, max_count: usize, value: i32, count: usize) -> Result<()> {
         Err(Error::unsupported("rt_memset"))
     }
 
@@ -456,13 +447,7 @@ pub trait AclCopy: Send + Sync + 'static {
     /// - `RT_CONTEXT_NULL`: the thread has no current context
     ///
     /// Optional.
-    fn rt_memset_d32(
-        &self,
-        ptr: tenon::AnyPtr,
-        mem_size: usize,
-        value: u32,
-        n: usize,
-    ) -> Result<()> {
+    fn rt_memset_d32(&self, ptr: tenon::AnyPtr, mem_size: usize, value: u32, n: usize) -> Result<()> {
         Err(Error::unsupported("rt_memset_d32"))
     }
 

@@ -132,10 +132,7 @@ impl core::fmt::Debug for DeviceLimit {
 ///
 /// **Order of release.** First events and streams, then contexts, then the device.
 #[allow(clippy::too_many_arguments, reason = "the ABI has that many")]
-#[allow(
-    unused_variables,
-    reason = "a method that only returns an error ignores its arguments"
-)]
+#[allow(unused_variables, reason = "a method that only returns an error ignores its arguments")]
 pub trait AclDevice: Send + Sync + 'static {
     /// Sets the current device of the calling thread.
     ///

@@ -215,10 +215,7 @@ impl core::fmt::Debug for EventWaitStatus {
 /// **Time.** An event with the flag `time_line`, or of `aclrtCreateEvent`, knows when its stream passed it.
 /// `aclrtEventElapsedTime` gives the time between two of them. Wait for the event, or its stream, before asking.
 #[allow(clippy::too_many_arguments, reason = "the ABI has that many")]
-#[allow(
-    unused_variables,
-    reason = "a method that only returns an error ignores its arguments"
-)]
+#[allow(unused_variables, reason = "a method that only returns an error ignores its arguments")]
 pub trait AclEvent: Send + Sync + 'static {
     /// Creates an event.
     ///
@@ -435,11 +432,7 @@ pub trait AclEvent: Send + Sync + 'static {
     /// - `RT_INTERNAL_ERROR`: work before the event failed
     ///
     /// Optional.
-    fn rt_synchronize_event_with_timeout(
-        &self,
-        event: Event,
-        timeout: i32,
-    ) -> Result<()> {
+    fn rt_synchronize_event_with_timeout(&self, event: Event, timeout: i32) -> Result<()> {
         Err(Error::unsupported("rt_synchronize_event_with_timeout"))
     }
 
@@ -464,11 +457,7 @@ pub trait AclEvent: Send + Sync + 'static {
     /// - `RT_INTERNAL_ERROR`: one of the events was never recorded
     ///
     /// Optional.
-    fn rt_event_elapsed_time(
-        &self,
-        start_event: Event,
-        end_event: Event,
-    ) -> Result<f32> {
+    fn rt_event_elapsed_time(&self, start_event: Event, end_event: Event) -> Result<f32> {
         Err(Error::unsupported("rt_event_elapsed_time"))
     }
 

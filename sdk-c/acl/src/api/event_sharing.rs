@@ -80,10 +80,7 @@ pub use ffi::aclrtIpcEventHandle as IpcEventHandle;
 /// and wait for it; a wait is for the last record of any of them. A wait fails if the process that created the event
 /// destroys it or ends first.
 #[allow(clippy::too_many_arguments, reason = "the ABI has that many")]
-#[allow(
-    unused_variables,
-    reason = "a method that only returns an error ignores its arguments"
-)]
+#[allow(unused_variables, reason = "a method that only returns an error ignores its arguments")]
 pub trait AclEventSharing: Send + Sync + 'static {
     /// Records an event on a stream, with a flag.
     ///
@@ -103,12 +100,7 @@ pub trait AclEventSharing: Send + Sync + 'static {
     /// - `RT_FEATURE_NOT_SUPPORT`: `flag` is `external`
     ///
     /// Optional.
-    fn rt_record_event_with_flag(
-        &self,
-        event: Event,
-        stream: Stream,
-        flag: u32,
-    ) -> Result<()> {
+    fn rt_record_event_with_flag(&self, event: Event, stream: Stream, flag: u32) -> Result<()> {
         Err(Error::unsupported("rt_record_event_with_flag"))
     }
 

@@ -113,10 +113,7 @@ impl ExceptionInfoCallback {
 /// The record is good within the callback only. It is called in a thread of the runtime's, and maybe a moment later than
 /// the wait answers: it must be quick and must not wait for streams.
 #[allow(clippy::too_many_arguments, reason = "the ABI has that many")]
-#[allow(
-    unused_variables,
-    reason = "a method that only returns an error ignores its arguments"
-)]
+#[allow(unused_variables, reason = "a method that only returns an error ignores its arguments")]
 pub trait AclException: Send + Sync + 'static {
     /// Gets the last error of the thread without clearing it.
     ///
@@ -152,10 +149,7 @@ pub trait AclException: Send + Sync + 'static {
     /// - `callback`: The function.
     ///
     /// Optional.
-    fn rt_set_exception_info_callback(
-        &self,
-        callback: Option<ExceptionInfoCallback>,
-    ) -> Result<()> {
+    fn rt_set_exception_info_callback(&self, callback: Option<ExceptionInfoCallback>) -> Result<()> {
         Err(Error::unsupported("rt_set_exception_info_callback"))
     }
 
@@ -171,10 +165,7 @@ pub trait AclException: Send + Sync + 'static {
     /// - `INVALID_PARAM`: `callback` is null
     ///
     /// Optional.
-    fn rt_exception_info_callback_register(
-        &self,
-        callback: ExceptionInfoCallback,
-    ) -> Result<()> {
+    fn rt_exception_info_callback_register(&self, callback: ExceptionInfoCallback) -> Result<()> {
         Err(Error::unsupported("rt_exception_info_callback_register"))
     }
 
@@ -189,10 +180,7 @@ pub trait AclException: Send + Sync + 'static {
     /// - `INVALID_PARAM`: `callback` is null, or was not added
     ///
     /// Optional.
-    fn rt_exception_info_callback_unregister(
-        &self,
-        callback: ExceptionInfoCallback,
-    ) -> Result<()> {
+    fn rt_exception_info_callback_unregister(&self, callback: ExceptionInfoCallback) -> Result<()> {
         Err(Error::unsupported("rt_exception_info_callback_unregister"))
     }
 

@@ -109,10 +109,7 @@ pub use ffi::aclrtErrorInfo as ErrorInfo;
 /// The original's driver reports memory whose bits were lost and cores that failed, and repairs what it can. The device
 /// interface reports nothing of the kind, so a program here finds no errors, and what would repair one is refused.
 #[allow(clippy::too_many_arguments, reason = "the ABI has that many")]
-#[allow(
-    unused_variables,
-    reason = "a method that only returns an error ignores its arguments"
-)]
+#[allow(unused_variables, reason = "a method that only returns an error ignores its arguments")]
 pub trait AclHealth: Send + Sync + 'static {
     /// Gets the ranges of memory with uncorrectable errors.
     ///
@@ -130,11 +127,7 @@ pub trait AclHealth: Send + Sync + 'static {
     /// - `RT_INVALID_DEVICEID`: there is no device `device_id`
     ///
     /// Optional.
-    fn rt_get_mem_uce_info(
-        &self,
-        device_id: i32,
-        mem_uce_info_array: &mut [MemUceInfo],
-    ) -> Result<usize> {
+    fn rt_get_mem_uce_info(&self, device_id: i32, mem_uce_info_array: &mut [MemUceInfo]) -> Result<usize> {
         Err(Error::unsupported("rt_get_mem_uce_info"))
     }
 

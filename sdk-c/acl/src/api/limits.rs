@@ -210,10 +210,7 @@ impl core::fmt::Debug for CmoType {
 ///
 /// The copies are real: `aclrtReduceAsync` sums, and a copy by descriptor copies.
 #[allow(clippy::too_many_arguments, reason = "the ABI has that many")]
-#[allow(
-    unused_variables,
-    reason = "a method that only returns an error ignores its arguments"
-)]
+#[allow(unused_variables, reason = "a method that only returns an error ignores its arguments")]
 pub trait AclLimits: Send + Sync + 'static {
     /// Sets the timeout of queued waits.
     ///
@@ -497,11 +494,7 @@ pub trait AclLimits: Send + Sync + 'static {
     /// - `RT_INVALID_HANDLE`: there is no such stream
     ///
     /// Optional.
-    fn rt_get_stream_attribute(
-        &self,
-        stream: Stream,
-        stm_attr_type: StreamAttr,
-    ) -> Result<StreamAttrValue> {
+    fn rt_get_stream_attribute(&self, stream: Stream, stm_attr_type: StreamAttr) -> Result<StreamAttrValue> {
         Err(Error::unsupported("rt_get_stream_attribute"))
     }
 
@@ -522,11 +515,7 @@ pub trait AclLimits: Send + Sync + 'static {
     /// - `RT_INVALID_DEVICEID`: there is no device `device_id`
     ///
     /// Optional.
-    fn rt_get_device_res_limit(
-        &self,
-        device_id: i32,
-        r#type: DevResLimitType,
-    ) -> Result<u32> {
+    fn rt_get_device_res_limit(&self, device_id: i32, r#type: DevResLimitType) -> Result<u32> {
         Err(Error::unsupported("rt_get_device_res_limit"))
     }
 
@@ -544,12 +533,7 @@ pub trait AclLimits: Send + Sync + 'static {
     /// - `RT_INVALID_DEVICEID`: there is no device `device_id`
     ///
     /// Optional.
-    fn rt_set_device_res_limit(
-        &self,
-        device_id: i32,
-        r#type: DevResLimitType,
-        value: u32,
-    ) -> Result<()> {
+    fn rt_set_device_res_limit(&self, device_id: i32, r#type: DevResLimitType, value: u32) -> Result<()> {
         Err(Error::unsupported("rt_set_device_res_limit"))
     }
 
@@ -585,11 +569,7 @@ pub trait AclLimits: Send + Sync + 'static {
     /// - `RT_INVALID_HANDLE`: there is no such stream
     ///
     /// Optional.
-    fn rt_get_stream_res_limit(
-        &self,
-        stream: Stream,
-        r#type: DevResLimitType,
-    ) -> Result<u32> {
+    fn rt_get_stream_res_limit(&self, stream: Stream, r#type: DevResLimitType) -> Result<u32> {
         Err(Error::unsupported("rt_get_stream_res_limit"))
     }
 
@@ -607,12 +587,7 @@ pub trait AclLimits: Send + Sync + 'static {
     /// - `RT_INVALID_HANDLE`: there is no such stream
     ///
     /// Optional.
-    fn rt_set_stream_res_limit(
-        &self,
-        stream: Stream,
-        r#type: DevResLimitType,
-        value: u32,
-    ) -> Result<()> {
+    fn rt_set_stream_res_limit(&self, stream: Stream, r#type: DevResLimitType, value: u32) -> Result<()> {
         Err(Error::unsupported("rt_set_stream_res_limit"))
     }
 

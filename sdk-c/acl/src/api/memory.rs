@@ -360,10 +360,7 @@ pub use ffi::aclrtMemUsageInfo as MemUsageInfo;
 /// Pinned host memory is reached by the device itself, so that asynchronous copies need not wait. A
 /// program gets it from `aclrtMallocHost`, or registers its own memory.
 #[allow(clippy::too_many_arguments, reason = "the ABI has that many")]
-#[allow(
-    unused_variables,
-    reason = "a method that only returns an error ignores its arguments"
-)]
+#[allow(unused_variables, reason = "a method that only returns an error ignores its arguments")]
 pub trait AclMemory: Send + Sync + 'static {
     /// Allocates device memory.
     ///
@@ -383,11 +380,7 @@ pub trait AclMemory: Send + Sync + 'static {
     /// - `RT_MEMORY_ALLOCATION`: device memory does not suffice
     ///
     /// Optional.
-    fn rt_malloc(
-        &self,
-        size: usize,
-        policy: MemMallocPolicy,
-    ) -> Result<tenon::DevicePtr> {
+    fn rt_malloc(&self, size: usize, policy: MemMallocPolicy) -> Result<tenon::DevicePtr> {
         Err(Error::unsupported("rt_malloc"))
     }
 
@@ -408,11 +401,7 @@ pub trait AclMemory: Send + Sync + 'static {
     /// - `RT_MEMORY_ALLOCATION`: device memory does not suffice
     ///
     /// Optional.
-    fn rt_malloc_align32(
-        &self,
-        size: usize,
-        policy: MemMallocPolicy,
-    ) -> Result<tenon::DevicePtr> {
+    fn rt_malloc_align32(&self, size: usize, policy: MemMallocPolicy) -> Result<tenon::DevicePtr> {
         Err(Error::unsupported("rt_malloc_align32"))
     }
 
@@ -434,11 +423,7 @@ pub trait AclMemory: Send + Sync + 'static {
     /// - `RT_MEMORY_ALLOCATION`: device memory does not suffice
     ///
     /// Optional.
-    fn rt_malloc_cached(
-        &self,
-        size: usize,
-        policy: MemMallocPolicy,
-    ) -> Result<tenon::DevicePtr> {
+    fn rt_malloc_cached(&self, size: usize, policy: MemMallocPolicy) -> Result<tenon::DevicePtr> {
         Err(Error::unsupported("rt_malloc_cached"))
     }
 
@@ -568,11 +553,7 @@ pub trait AclMemory: Send + Sync + 'static {
     /// - `RT_MEMORY_ALLOCATION`: the memory cannot be had
     ///
     /// Optional.
-    fn rt_malloc_host_with_cfg(
-        &self,
-        size: u64,
-        cfg: Option<&[MallocConfig]>,
-    ) -> Result<tenon::HostPtr> {
+    fn rt_malloc_host_with_cfg(&self, size: u64, cfg: Option<&[MallocConfig]>) -> Result<tenon::HostPtr> {
         Err(Error::unsupported("rt_malloc_host_with_cfg"))
     }
 
@@ -682,11 +663,7 @@ pub trait AclMemory: Send + Sync + 'static {
     /// - `RT_INVALID_DEVICEID`: there is no device `device_id`
     ///
     /// Optional.
-    fn rt_get_mem_usage_info(
-        &self,
-        device_id: i32,
-        mem_usage_info: &mut [MemUsageInfo],
-    ) -> Result<usize> {
+    fn rt_get_mem_usage_info(&self, device_id: i32, mem_usage_info: &mut [MemUsageInfo]) -> Result<usize> {
         Err(Error::unsupported("rt_get_mem_usage_info"))
     }
 
@@ -726,10 +703,7 @@ pub trait AclMemory: Send + Sync + 'static {
     /// - `RT_PARAM_INVALID`: the address is outside of every allocation of device memory
     ///
     /// Optional.
-    fn rt_mem_get_address_range(
-        &self,
-        ptr: tenon::AnyPtr,
-    ) -> Result<RtMemGetAddressRange> {
+    fn rt_mem_get_address_range(&self, ptr: tenon::AnyPtr) -> Result<RtMemGetAddressRange> {
         Err(Error::unsupported("rt_mem_get_address_range"))
     }
 
@@ -777,12 +751,7 @@ pub trait AclMemory: Send + Sync + 'static {
     /// - `HOST_MEMORY_ALREADY_REGISTERED`: some of the memory is registered already
     ///
     /// Optional.
-    fn rt_host_register_v2(
-        &self,
-        ptr: tenon::AnyPtr,
-        size: u64,
-        flag: u32,
-    ) -> Result<()> {
+    fn rt_host_register_v2(&self, ptr: tenon::AnyPtr, size: u64, flag: u32) -> Result<()> {
         Err(Error::unsupported("rt_host_register_v2"))
     }
 
@@ -804,11 +773,7 @@ pub trait AclMemory: Send + Sync + 'static {
     /// - `HOST_MEMORY_NOT_REGISTERED`: the memory is not registered, or not as `mapped`
     ///
     /// Optional.
-    fn rt_host_get_device_pointer(
-        &self,
-        p_host: tenon::AnyPtr,
-        flag: u32,
-    ) -> Result<tenon::DevicePtr> {
+    fn rt_host_get_device_pointer(&self, p_host: tenon::AnyPtr, flag: u32) -> Result<tenon::DevicePtr> {
         Err(Error::unsupported("rt_host_get_device_pointer"))
     }
 

@@ -2,87 +2,87 @@
 
 use tenon::support;
 
+mod allocator;
 mod base;
-mod init;
+mod buffer;
+mod cache;
+mod callback;
+mod capture;
+mod constants;
+mod context;
+mod copy;
+mod data;
+mod data_channel;
 mod device;
 mod device_info;
-mod peer;
-mod context;
-mod stream;
+mod dump;
 mod event;
 mod event_sharing;
-mod callback;
-mod observer;
-mod memory;
-mod managed_memory;
-mod memory_access;
-mod copy;
-mod buffer;
-mod data;
-mod virtual_memory;
-mod ipc;
-mod notify;
-mod limits;
-mod cache;
-mod task;
 mod exception;
 mod health;
-mod model;
-mod capture;
-mod operator;
+mod init;
+mod ipc;
 mod kernel;
-mod constants;
+mod limits;
+mod managed_memory;
+mod media;
+mod memory;
+mod memory_access;
+mod model;
+mod notify;
+mod observer;
+mod operator;
+mod peer;
+mod platform;
 mod pool;
 mod profiling;
-mod data_channel;
 mod queue;
-mod dump;
-mod allocator;
-mod platform;
-mod media;
+mod stream;
+mod task;
+mod virtual_memory;
 
 /// The ABI as C has it: names, layouts and signatures.
 #[allow(non_camel_case_types, reason = "the names are the ABI's")]
 #[allow(non_snake_case, reason = "the names are the ABI's")]
 pub mod ffi;
+pub use self::allocator::*;
 pub use self::base::*;
-pub use self::init::*;
+pub use self::buffer::*;
+pub use self::cache::*;
+pub use self::callback::*;
+pub use self::capture::*;
+pub use self::constants::*;
+pub use self::context::*;
+pub use self::copy::*;
+pub use self::data::*;
+pub use self::data_channel::*;
 pub use self::device::*;
 pub use self::device_info::*;
-pub use self::peer::*;
-pub use self::context::*;
-pub use self::stream::*;
+pub use self::dump::*;
 pub use self::event::*;
 pub use self::event_sharing::*;
-pub use self::callback::*;
-pub use self::observer::*;
-pub use self::memory::*;
-pub use self::managed_memory::*;
-pub use self::memory_access::*;
-pub use self::copy::*;
-pub use self::buffer::*;
-pub use self::data::*;
-pub use self::virtual_memory::*;
-pub use self::ipc::*;
-pub use self::notify::*;
-pub use self::limits::*;
-pub use self::cache::*;
-pub use self::task::*;
 pub use self::exception::*;
 pub use self::health::*;
-pub use self::model::*;
-pub use self::capture::*;
-pub use self::operator::*;
+pub use self::init::*;
+pub use self::ipc::*;
 pub use self::kernel::*;
-pub use self::constants::*;
+pub use self::limits::*;
+pub use self::managed_memory::*;
+pub use self::media::*;
+pub use self::memory::*;
+pub use self::memory_access::*;
+pub use self::model::*;
+pub use self::notify::*;
+pub use self::observer::*;
+pub use self::operator::*;
+pub use self::peer::*;
+pub use self::platform::*;
 pub use self::pool::*;
 pub use self::profiling::*;
-pub use self::data_channel::*;
 pub use self::queue::*;
-pub use self::dump::*;
-pub use self::allocator::*;
-pub use self::platform::*;
-pub use self::media::*;
+pub use self::stream::*;
+pub use self::task::*;
+pub use self::virtual_memory::*;
 
 /// A status with a message.
 pub type Error = tenon::Error<AclError>;
@@ -112,15 +112,66 @@ pub type Result<T> = core::result::Result<T, Error>;
 /// documentation and what programs rely on.
 ///
 /// It combines the traits of its groups: a type that implements all of them implements it.
-pub trait Acl: AclInit + AclDevice + AclDeviceInfo + AclPeer + AclContext + AclStream + AclEvent + AclEventSharing + AclCallback + AclObserver + AclMemory + AclManagedMemory + AclMemoryAccess + AclCopy + AclBuffer + AclData + AclVirtualMemory + AclIpc + AclNotify + AclLimits + AclCache + AclTask + AclException + AclHealth + AclPool + AclMedia {}
+pub trait Acl:
+    AclInit
+    + AclDevice
+    + AclDeviceInfo
+    + AclPeer
+    + AclContext
+    + AclStream
+    + AclEvent
+    + AclEventSharing
+    + AclCallback
+    + AclObserver
+    + AclMemory
+    + AclManagedMemory
+    + AclMemoryAccess
+    + AclCopy
+    + AclBuffer
+    + AclData
+    + AclVirtualMemory
+    + AclIpc
+    + AclNotify
+    + AclLimits
+    + AclCache
+    + AclTask
+    + AclException
+    + AclHealth
+    + AclPool
+    + AclMedia
+{
+}
 
 impl<
-    D: AclInit + AclDevice + AclDeviceInfo + AclPeer + AclContext + AclStream + AclEvent
-        + AclEventSharing + AclCallback + AclObserver + AclMemory + AclManagedMemory
-        + AclMemoryAccess + AclCopy + AclBuffer + AclData + AclVirtualMemory + AclIpc
-        + AclNotify + AclLimits + AclCache + AclTask + AclException + AclHealth + AclPool
+    D: AclInit
+        + AclDevice
+        + AclDeviceInfo
+        + AclPeer
+        + AclContext
+        + AclStream
+        + AclEvent
+        + AclEventSharing
+        + AclCallback
+        + AclObserver
+        + AclMemory
+        + AclManagedMemory
+        + AclMemoryAccess
+        + AclCopy
+        + AclBuffer
+        + AclData
+        + AclVirtualMemory
+        + AclIpc
+        + AclNotify
+        + AclLimits
+        + AclCache
+        + AclTask
+        + AclException
+        + AclHealth
+        + AclPool
         + AclMedia,
-> Acl for D {}
+> Acl for D
+{
+}
 thread_local! {
     static LAST : support::LastFailure = const { support::LastFailure::new() };
 }
@@ -133,11 +184,7 @@ pub fn call(function: &'static str, body: impl FnOnce() -> Result<()>) -> AclErr
 
 /// Runs the body of an exported function without a status as [`call`] does. Returns `failure` if the
 /// body fails.
-pub fn call_value<T>(
-    function: &'static str,
-    failure: T,
-    body: impl FnOnce() -> Result<T>,
-) -> T {
+pub fn call_value<T>(function: &'static str, failure: T, body: impl FnOnce() -> Result<T>) -> T {
     support::call_export_value(&LAST, function, failure, body)
 }
 

@@ -7,10 +7,7 @@ use super::{Error, Result};
 /// Copies between two devices need a permission, for each direction. Two devices of the same plugin
 /// can be peers.
 #[allow(clippy::too_many_arguments, reason = "the ABI has that many")]
-#[allow(
-    unused_variables,
-    reason = "a method that only returns an error ignores its arguments"
-)]
+#[allow(unused_variables, reason = "a method that only returns an error ignores its arguments")]
 pub trait AclPeer: Send + Sync + 'static {
     /// Queries whether a device can access the memory of another.
     ///
@@ -29,11 +26,7 @@ pub trait AclPeer: Send + Sync + 'static {
     /// - `RT_INVALID_DEVICEID`: one of the numbers is not that of a device
     ///
     /// Optional.
-    fn rt_device_can_access_peer(
-        &self,
-        device_id: i32,
-        peer_device_id: i32,
-    ) -> Result<i32> {
+    fn rt_device_can_access_peer(&self, device_id: i32, peer_device_id: i32) -> Result<i32> {
         Err(Error::unsupported("rt_device_can_access_peer"))
     }
 
@@ -52,11 +45,7 @@ pub trait AclPeer: Send + Sync + 'static {
     /// - `RT_INVALID_DEVICEID`: there is no device `peer_device_id`, or it is the current one
     ///
     /// Optional.
-    fn rt_device_enable_peer_access(
-        &self,
-        peer_device_id: i32,
-        flags: u32,
-    ) -> Result<()> {
+    fn rt_device_enable_peer_access(&self, peer_device_id: i32, flags: u32) -> Result<()> {
         Err(Error::unsupported("rt_device_enable_peer_access"))
     }
 
@@ -93,11 +82,7 @@ pub trait AclPeer: Send + Sync + 'static {
     /// - `RT_INVALID_DEVICEID`: one of the numbers is not that of a device
     ///
     /// Optional.
-    fn rt_device_peer_access_status(
-        &self,
-        device_id: i32,
-        peer_device_id: i32,
-    ) -> Result<i32> {
+    fn rt_device_peer_access_status(&self, device_id: i32, peer_device_id: i32) -> Result<i32> {
         Err(Error::unsupported("rt_device_peer_access_status"))
     }
 }

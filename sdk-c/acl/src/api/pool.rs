@@ -111,10 +111,7 @@ pub use ffi::aclrtMemPoolProps as MemPoolProps;
 /// Free memory beyond the release threshold, 0 unless it was set, is released when a later call on the pool finds the
 /// work of its stream done.
 #[allow(clippy::too_many_arguments, reason = "the ABI has that many")]
-#[allow(
-    unused_variables,
-    reason = "a method that only returns an error ignores its arguments"
-)]
+#[allow(unused_variables, reason = "a method that only returns an error ignores its arguments")]
 pub trait AclPool: Send + Sync + 'static {
     /// Creates a pool of device memory.
     ///
@@ -242,11 +239,7 @@ pub trait AclPool: Send + Sync + 'static {
     /// - `RT_INVALID_HANDLE`: there is no such stream, or it was destroyed
     ///
     /// Optional.
-    fn rt_mem_pool_free_async(
-        &self,
-        ptr: tenon::DevicePtr,
-        stream: Stream,
-    ) -> Result<()> {
+    fn rt_mem_pool_free_async(&self, ptr: tenon::DevicePtr, stream: Stream) -> Result<()> {
         Err(Error::unsupported("rt_mem_pool_free_async"))
     }
 
@@ -263,11 +256,7 @@ pub trait AclPool: Send + Sync + 'static {
     /// - `RT_INVALID_HANDLE`: there is no such pool, or it was destroyed
     ///
     /// Optional.
-    fn rt_mem_pool_trim_to(
-        &self,
-        mem_pool: MemPool,
-        min_bytes_to_keep: usize,
-    ) -> Result<()> {
+    fn rt_mem_pool_trim_to(&self, mem_pool: MemPool, min_bytes_to_keep: usize) -> Result<()> {
         Err(Error::unsupported("rt_mem_pool_trim_to"))
     }
 }

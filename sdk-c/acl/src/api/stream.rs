@@ -256,10 +256,7 @@ impl core::fmt::Debug for StreamConfigHandle {
 ///
 /// Timeouts are in milliseconds. -1 waits without end; 0 and values below -1 are refused.
 #[allow(clippy::too_many_arguments, reason = "the ABI has that many")]
-#[allow(
-    unused_variables,
-    reason = "a method that only returns an error ignores its arguments"
-)]
+#[allow(unused_variables, reason = "a method that only returns an error ignores its arguments")]
 pub trait AclStream: Send + Sync + 'static {
     /// Creates a stream.
     ///
@@ -448,11 +445,7 @@ pub trait AclStream: Send + Sync + 'static {
     /// - `RT_INTERNAL_ERROR`: work on the stream failed, or a callback waits for the stream that it holds
     ///
     /// Optional.
-    fn rt_synchronize_stream_with_timeout(
-        &self,
-        stream: Stream,
-        timeout: i32,
-    ) -> Result<()> {
+    fn rt_synchronize_stream_with_timeout(&self, stream: Stream, timeout: i32) -> Result<()> {
         Err(Error::unsupported("rt_synchronize_stream_with_timeout"))
     }
 
@@ -553,12 +546,7 @@ pub trait AclStream: Send + Sync + 'static {
     /// - `RT_INVALID_HANDLE`: there is no such stream or event, or it was destroyed
     ///
     /// Optional.
-    fn rt_stream_wait_event_with_timeout(
-        &self,
-        stream: Stream,
-        event: Event,
-        timeout: i32,
-    ) -> Result<()> {
+    fn rt_stream_wait_event_with_timeout(&self, stream: Stream, event: Event, timeout: i32) -> Result<()> {
         Err(Error::unsupported("rt_stream_wait_event_with_timeout"))
     }
 

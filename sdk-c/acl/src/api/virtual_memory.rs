@@ -205,10 +205,7 @@ pub use ffi::aclrtMemAccessDesc as MemAccessDesc;
 /// All functions may be called from any thread. Mapping is not ordered with streams: wait for work that uses a range
 /// before it is unmapped.
 #[allow(clippy::too_many_arguments, reason = "the ABI has that many")]
-#[allow(
-    unused_variables,
-    reason = "a method that only returns an error ignores its arguments"
-)]
+#[allow(unused_variables, reason = "a method that only returns an error ignores its arguments")]
 pub trait AclVirtualMemory: Send + Sync + 'static {
     /// Reserves a range of addresses.
     ///
@@ -278,12 +275,7 @@ pub trait AclVirtualMemory: Send + Sync + 'static {
     /// - `RT_FEATURE_NOT_SUPPORT`: the device does not support virtual memory
     ///
     /// Optional.
-    fn rt_malloc_physical(
-        &self,
-        size: usize,
-        prop: &[PhysicalMemProp],
-        flags: u64,
-    ) -> Result<DrvMemHandle> {
+    fn rt_malloc_physical(&self, size: usize, prop: &[PhysicalMemProp], flags: u64) -> Result<DrvMemHandle> {
         Err(Error::unsupported("rt_malloc_physical"))
     }
 
@@ -391,12 +383,7 @@ pub trait AclVirtualMemory: Send + Sync + 'static {
     /// - `RT_PARAM_INVALID`: no mapping of that length begins at `vir_ptr`, `count` is not 1, or the place is another device
     ///
     /// Optional.
-    fn rt_mem_set_access(
-        &self,
-        vir_ptr: tenon::AnyPtr,
-        size: usize,
-        desc: &[MemAccessDesc],
-    ) -> Result<()> {
+    fn rt_mem_set_access(&self, vir_ptr: tenon::AnyPtr, size: usize, desc: &[MemAccessDesc]) -> Result<()> {
         Err(Error::unsupported("rt_mem_set_access"))
     }
 
@@ -416,11 +403,7 @@ pub trait AclVirtualMemory: Send + Sync + 'static {
     /// - `RT_PARAM_INVALID`: nothing is mapped at `vir_ptr`, or the place is another device
     ///
     /// Optional.
-    fn rt_mem_get_access(
-        &self,
-        vir_ptr: tenon::AnyPtr,
-        location: &[MemLocation],
-    ) -> Result<u64> {
+    fn rt_mem_get_access(&self, vir_ptr: tenon::AnyPtr, location: &[MemLocation]) -> Result<u64> {
         Err(Error::unsupported("rt_mem_get_access"))
     }
 
@@ -440,10 +423,7 @@ pub trait AclVirtualMemory: Send + Sync + 'static {
     /// - `RT_PARAM_INVALID`: nothing is mapped at `vir_ptr`
     ///
     /// Optional.
-    fn rt_mem_retain_allocation_handle(
-        &self,
-        vir_ptr: tenon::AnyPtr,
-    ) -> Result<DrvMemHandle> {
+    fn rt_mem_retain_allocation_handle(&self, vir_ptr: tenon::AnyPtr) -> Result<DrvMemHandle> {
         Err(Error::unsupported("rt_mem_retain_allocation_handle"))
     }
 
@@ -462,10 +442,7 @@ pub trait AclVirtualMemory: Send + Sync + 'static {
     /// - `RT_INVALID_HANDLE`: there is no such piece of memory
     ///
     /// Optional.
-    fn rt_mem_get_allocation_properties_from_handle(
-        &self,
-        handle: DrvMemHandle,
-    ) -> Result<PhysicalMemProp> {
+    fn rt_mem_get_allocation_properties_from_handle(&self, handle: DrvMemHandle) -> Result<PhysicalMemProp> {
         Err(Error::unsupported("rt_mem_get_allocation_properties_from_handle"))
     }
 }

@@ -2,32 +2,32 @@
 
 use core::ffi::c_void;
 
-mod init;
+mod buffer;
+mod cache;
+mod callback;
+mod context;
+mod copy;
+mod data;
 mod device;
 mod device_info;
-mod peer;
-mod context;
-mod stream;
 mod event;
 mod event_sharing;
-mod callback;
-mod observer;
-mod memory;
-mod managed_memory;
-mod memory_access;
-mod copy;
-mod buffer;
-mod data;
-mod virtual_memory;
-mod ipc;
-mod notify;
-mod limits;
-mod cache;
-mod task;
 mod exception;
 mod health;
-mod pool;
+mod init;
+mod ipc;
+mod limits;
+mod managed_memory;
 mod media;
+mod memory;
+mod memory_access;
+mod notify;
+mod observer;
+mod peer;
+mod pool;
+mod stream;
+mod task;
+mod virtual_memory;
 
 /// The functions that the library refuses, each with its reason.
 mod refused;
@@ -56,110 +56,68 @@ pub fn address(name: &str) -> *const c_void {
         "aclrtGetRunMode" => device::aclrtGetRunMode as *const c_void,
         "aclrtSetTsDevice" => device::aclrtSetTsDevice as *const c_void,
         "aclrtSynchronizeDevice" => device::aclrtSynchronizeDevice as *const c_void,
-        "aclrtSynchronizeDeviceWithTimeout" => {
-            device::aclrtSynchronizeDeviceWithTimeout as *const c_void
-        }
+        "aclrtSynchronizeDeviceWithTimeout" => device::aclrtSynchronizeDeviceWithTimeout as *const c_void,
         "aclrtDeviceTaskAbort" => refused::aclrtDeviceTaskAbort as *const c_void,
         "aclrtDeviceL2CacheFlush" => device::aclrtDeviceL2CacheFlush as *const c_void,
         "aclrtDeviceSetLimit" => device::aclrtDeviceSetLimit as *const c_void,
         "aclrtDeviceGetLimit" => device::aclrtDeviceGetLimit as *const c_void,
         "aclrtGetVersion" => device_info::aclrtGetVersion as *const c_void,
         "aclrtGetSocName" => device_info::aclrtGetSocName as *const c_void,
-        "aclrtCheckArchCompatibility" => {
-            device_info::aclrtCheckArchCompatibility as *const c_void
-        }
+        "aclrtCheckArchCompatibility" => device_info::aclrtCheckArchCompatibility as *const c_void,
         "aclrtQueryDeviceStatus" => device_info::aclrtQueryDeviceStatus as *const c_void,
-        "aclrtGetDeviceUtilizationRate" => {
-            device_info::aclrtGetDeviceUtilizationRate as *const c_void
-        }
+        "aclrtGetDeviceUtilizationRate" => device_info::aclrtGetDeviceUtilizationRate as *const c_void,
         "aclrtGetDeviceInfo" => device_info::aclrtGetDeviceInfo as *const c_void,
-        "aclrtGetDeviceCapability" => {
-            device_info::aclrtGetDeviceCapability as *const c_void
-        }
+        "aclrtGetDeviceCapability" => device_info::aclrtGetDeviceCapability as *const c_void,
         "aclrtDeviceGetStreamPriorityRange" => {
             device_info::aclrtDeviceGetStreamPriorityRange as *const c_void
         }
         "aclrtGetDevicesTopo" => device_info::aclrtGetDevicesTopo as *const c_void,
-        "aclrtGetLogicDevIdByUserDevId" => {
-            device_info::aclrtGetLogicDevIdByUserDevId as *const c_void
-        }
-        "aclrtGetUserDevIdByLogicDevId" => {
-            device_info::aclrtGetUserDevIdByLogicDevId as *const c_void
-        }
-        "aclrtGetLogicDevIdByPhyDevId" => {
-            device_info::aclrtGetLogicDevIdByPhyDevId as *const c_void
-        }
-        "aclrtGetPhyDevIdByLogicDevId" => {
-            device_info::aclrtGetPhyDevIdByLogicDevId as *const c_void
-        }
-        "aclrtGetUserDevIdByPhyDevId" => {
-            device_info::aclrtGetUserDevIdByPhyDevId as *const c_void
-        }
-        "aclrtGetPhyDevIdByUserDevId" => {
-            device_info::aclrtGetPhyDevIdByUserDevId as *const c_void
-        }
+        "aclrtGetLogicDevIdByUserDevId" => device_info::aclrtGetLogicDevIdByUserDevId as *const c_void,
+        "aclrtGetUserDevIdByLogicDevId" => device_info::aclrtGetUserDevIdByLogicDevId as *const c_void,
+        "aclrtGetLogicDevIdByPhyDevId" => device_info::aclrtGetLogicDevIdByPhyDevId as *const c_void,
+        "aclrtGetPhyDevIdByLogicDevId" => device_info::aclrtGetPhyDevIdByLogicDevId as *const c_void,
+        "aclrtGetUserDevIdByPhyDevId" => device_info::aclrtGetUserDevIdByPhyDevId as *const c_void,
+        "aclrtGetPhyDevIdByUserDevId" => device_info::aclrtGetPhyDevIdByUserDevId as *const c_void,
         "aclrtDeviceGetUuid" => device_info::aclrtDeviceGetUuid as *const c_void,
         "aclrtDeviceGetBareTgid" => device_info::aclrtDeviceGetBareTgid as *const c_void,
         "aclrtDeviceGetPCIBusId" => refused::aclrtDeviceGetPCIBusId as *const c_void,
         "aclrtDeviceGetByPCIBusId" => refused::aclrtDeviceGetByPCIBusId as *const c_void,
         "aclrtDeviceCanAccessPeer" => peer::aclrtDeviceCanAccessPeer as *const c_void,
-        "aclrtDeviceEnablePeerAccess" => {
-            peer::aclrtDeviceEnablePeerAccess as *const c_void
-        }
-        "aclrtDeviceDisablePeerAccess" => {
-            peer::aclrtDeviceDisablePeerAccess as *const c_void
-        }
-        "aclrtDevicePeerAccessStatus" => {
-            peer::aclrtDevicePeerAccessStatus as *const c_void
-        }
+        "aclrtDeviceEnablePeerAccess" => peer::aclrtDeviceEnablePeerAccess as *const c_void,
+        "aclrtDeviceDisablePeerAccess" => peer::aclrtDeviceDisablePeerAccess as *const c_void,
+        "aclrtDevicePeerAccessStatus" => peer::aclrtDevicePeerAccessStatus as *const c_void,
         "aclrtCreateContext" => context::aclrtCreateContext as *const c_void,
         "aclrtDestroyContext" => context::aclrtDestroyContext as *const c_void,
         "aclrtSetCurrentContext" => context::aclrtSetCurrentContext as *const c_void,
         "aclrtGetCurrentContext" => context::aclrtGetCurrentContext as *const c_void,
-        "aclrtCtxGetCurrentDefaultStream" => {
-            context::aclrtCtxGetCurrentDefaultStream as *const c_void
-        }
+        "aclrtCtxGetCurrentDefaultStream" => context::aclrtCtxGetCurrentDefaultStream as *const c_void,
         "aclrtCtxSetSysParamOpt" => context::aclrtCtxSetSysParamOpt as *const c_void,
         "aclrtCtxGetSysParamOpt" => context::aclrtCtxGetSysParamOpt as *const c_void,
         "aclrtSetSysParamOpt" => context::aclrtSetSysParamOpt as *const c_void,
         "aclrtGetSysParamOpt" => context::aclrtGetSysParamOpt as *const c_void,
         "aclrtGetPrimaryCtxState" => context::aclrtGetPrimaryCtxState as *const c_void,
         "aclrtCreateStream" => stream::aclrtCreateStream as *const c_void,
-        "aclrtCreateStreamWithConfig" => {
-            stream::aclrtCreateStreamWithConfig as *const c_void
-        }
-        "aclrtCreateStreamConfigHandle" => {
-            stream::aclrtCreateStreamConfigHandle as *const c_void
-        }
-        "aclrtDestroyStreamConfigHandle" => {
-            stream::aclrtDestroyStreamConfigHandle as *const c_void
-        }
+        "aclrtCreateStreamWithConfig" => stream::aclrtCreateStreamWithConfig as *const c_void,
+        "aclrtCreateStreamConfigHandle" => stream::aclrtCreateStreamConfigHandle as *const c_void,
+        "aclrtDestroyStreamConfigHandle" => stream::aclrtDestroyStreamConfigHandle as *const c_void,
         "aclrtSetStreamConfigOpt" => stream::aclrtSetStreamConfigOpt as *const c_void,
         "aclrtCreateStreamV2" => stream::aclrtCreateStreamV2 as *const c_void,
         "aclrtDestroyStream" => stream::aclrtDestroyStream as *const c_void,
         "aclrtDestroyStreamForce" => stream::aclrtDestroyStreamForce as *const c_void,
         "aclrtSynchronizeStream" => stream::aclrtSynchronizeStream as *const c_void,
-        "aclrtSynchronizeStreamWithTimeout" => {
-            stream::aclrtSynchronizeStreamWithTimeout as *const c_void
-        }
+        "aclrtSynchronizeStreamWithTimeout" => stream::aclrtSynchronizeStreamWithTimeout as *const c_void,
         "aclrtStreamQuery" => stream::aclrtStreamQuery as *const c_void,
         "aclrtStreamGetPriority" => stream::aclrtStreamGetPriority as *const c_void,
         "aclrtStreamGetFlags" => stream::aclrtStreamGetFlags as *const c_void,
         "aclrtStreamWaitEvent" => stream::aclrtStreamWaitEvent as *const c_void,
-        "aclrtStreamWaitEventWithTimeout" => {
-            stream::aclrtStreamWaitEventWithTimeout as *const c_void
-        }
+        "aclrtStreamWaitEventWithTimeout" => stream::aclrtStreamWaitEventWithTimeout as *const c_void,
         "aclrtStreamAbort" => stream::aclrtStreamAbort as *const c_void,
         "aclrtStreamGetId" => stream::aclrtStreamGetId as *const c_void,
-        "aclrtGetStreamAvailableNum" => {
-            stream::aclrtGetStreamAvailableNum as *const c_void
-        }
+        "aclrtGetStreamAvailableNum" => stream::aclrtGetStreamAvailableNum as *const c_void,
         "aclrtSetStreamFailureMode" => stream::aclrtSetStreamFailureMode as *const c_void,
         "aclrtCreateEvent" => event::aclrtCreateEvent as *const c_void,
         "aclrtCreateEventWithFlag" => event::aclrtCreateEventWithFlag as *const c_void,
-        "aclrtCreateEventExWithFlag" => {
-            event::aclrtCreateEventExWithFlag as *const c_void
-        }
+        "aclrtCreateEventExWithFlag" => event::aclrtCreateEventExWithFlag as *const c_void,
         "aclrtDestroyEvent" => event::aclrtDestroyEvent as *const c_void,
         "aclrtRecordEvent" => event::aclrtRecordEvent as *const c_void,
         "aclrtResetEvent" => event::aclrtResetEvent as *const c_void,
@@ -167,25 +125,15 @@ pub fn address(name: &str) -> *const c_void {
         "aclrtQueryEventStatus" => event::aclrtQueryEventStatus as *const c_void,
         "aclrtQueryEventWaitStatus" => event::aclrtQueryEventWaitStatus as *const c_void,
         "aclrtSynchronizeEvent" => event::aclrtSynchronizeEvent as *const c_void,
-        "aclrtSynchronizeEventWithTimeout" => {
-            event::aclrtSynchronizeEventWithTimeout as *const c_void
-        }
+        "aclrtSynchronizeEventWithTimeout" => event::aclrtSynchronizeEventWithTimeout as *const c_void,
         "aclrtEventElapsedTime" => event::aclrtEventElapsedTime as *const c_void,
         "aclrtEventGetTimestamp" => event::aclrtEventGetTimestamp as *const c_void,
         "aclrtGetEventId" => event::aclrtGetEventId as *const c_void,
         "aclrtGetEventAvailNum" => event::aclrtGetEventAvailNum as *const c_void,
-        "aclrtRecordEventWithFlag" => {
-            event_sharing::aclrtRecordEventWithFlag as *const c_void
-        }
-        "aclrtStreamWaitEventWithFlag" => {
-            event_sharing::aclrtStreamWaitEventWithFlag as *const c_void
-        }
-        "aclrtIpcGetEventHandle" => {
-            event_sharing::aclrtIpcGetEventHandle as *const c_void
-        }
-        "aclrtIpcOpenEventHandle" => {
-            event_sharing::aclrtIpcOpenEventHandle as *const c_void
-        }
+        "aclrtRecordEventWithFlag" => event_sharing::aclrtRecordEventWithFlag as *const c_void,
+        "aclrtStreamWaitEventWithFlag" => event_sharing::aclrtStreamWaitEventWithFlag as *const c_void,
+        "aclrtIpcGetEventHandle" => event_sharing::aclrtIpcGetEventHandle as *const c_void,
+        "aclrtIpcOpenEventHandle" => event_sharing::aclrtIpcOpenEventHandle as *const c_void,
         "aclrtSubscribeReport" => callback::aclrtSubscribeReport as *const c_void,
         "aclrtLaunchCallback" => callback::aclrtLaunchCallback as *const c_void,
         "aclrtProcessReport" => callback::aclrtProcessReport as *const c_void,
@@ -195,31 +143,17 @@ pub fn address(name: &str) -> *const c_void {
         "aclrtProcessHostFunc" => callback::aclrtProcessHostFunc as *const c_void,
         "aclrtUnSubscribeHostFunc" => callback::aclrtUnSubscribeHostFunc as *const c_void,
         "aclInitCallbackRegister" => observer::aclInitCallbackRegister as *const c_void,
-        "aclInitCallbackUnRegister" => {
-            observer::aclInitCallbackUnRegister as *const c_void
-        }
-        "aclFinalizeCallbackRegister" => {
-            observer::aclFinalizeCallbackRegister as *const c_void
-        }
-        "aclFinalizeCallbackUnRegister" => {
-            observer::aclFinalizeCallbackUnRegister as *const c_void
-        }
-        "aclrtRegStreamStateCallback" => {
-            observer::aclrtRegStreamStateCallback as *const c_void
-        }
-        "aclrtRegDeviceStateCallback" => {
-            observer::aclrtRegDeviceStateCallback as *const c_void
-        }
-        "aclrtSetDeviceTaskAbortCallback" => {
-            observer::aclrtSetDeviceTaskAbortCallback as *const c_void
-        }
+        "aclInitCallbackUnRegister" => observer::aclInitCallbackUnRegister as *const c_void,
+        "aclFinalizeCallbackRegister" => observer::aclFinalizeCallbackRegister as *const c_void,
+        "aclFinalizeCallbackUnRegister" => observer::aclFinalizeCallbackUnRegister as *const c_void,
+        "aclrtRegStreamStateCallback" => observer::aclrtRegStreamStateCallback as *const c_void,
+        "aclrtRegDeviceStateCallback" => observer::aclrtRegDeviceStateCallback as *const c_void,
+        "aclrtSetDeviceTaskAbortCallback" => observer::aclrtSetDeviceTaskAbortCallback as *const c_void,
         "aclrtMalloc" => memory::aclrtMalloc as *const c_void,
         "aclrtMallocAlign32" => memory::aclrtMallocAlign32 as *const c_void,
         "aclrtMallocCached" => memory::aclrtMallocCached as *const c_void,
         "aclrtMallocWithCfg" => memory::aclrtMallocWithCfg as *const c_void,
-        "aclrtMallocForTaskScheduler" => {
-            memory::aclrtMallocForTaskScheduler as *const c_void
-        }
+        "aclrtMallocForTaskScheduler" => memory::aclrtMallocForTaskScheduler as *const c_void,
         "aclrtFree" => memory::aclrtFree as *const c_void,
         "aclrtFreeWithDevSync" => memory::aclrtFreeWithDevSync as *const c_void,
         "aclrtMallocHost" => memory::aclrtMallocHost as *const c_void,
@@ -238,22 +172,14 @@ pub fn address(name: &str) -> *const c_void {
         "aclrtHostUnregister" => memory::aclrtHostUnregister as *const c_void,
         "aclrtMemAllocManaged" => managed_memory::aclrtMemAllocManaged as *const c_void,
         "aclrtMemManagedAdvise" => managed_memory::aclrtMemManagedAdvise as *const c_void,
-        "aclrtMemManagedGetAttr" => {
-            managed_memory::aclrtMemManagedGetAttr as *const c_void
-        }
-        "aclrtMemManagedGetAttrs" => {
-            managed_memory::aclrtMemManagedGetAttrs as *const c_void
-        }
-        "aclrtMemManagedPrefetchAsync" => {
-            managed_memory::aclrtMemManagedPrefetchAsync as *const c_void
-        }
+        "aclrtMemManagedGetAttr" => managed_memory::aclrtMemManagedGetAttr as *const c_void,
+        "aclrtMemManagedGetAttrs" => managed_memory::aclrtMemManagedGetAttrs as *const c_void,
+        "aclrtMemManagedPrefetchAsync" => managed_memory::aclrtMemManagedPrefetchAsync as *const c_void,
         "aclrtMemManagedPrefetchBatchAsync" => {
             managed_memory::aclrtMemManagedPrefetchBatchAsync as *const c_void
         }
         "aclrtCheckMemType" => memory_access::aclrtCheckMemType as *const c_void,
-        "aclrtHostMemMapCapabilities" => {
-            memory_access::aclrtHostMemMapCapabilities as *const c_void
-        }
+        "aclrtHostMemMapCapabilities" => memory_access::aclrtHostMemMapCapabilities as *const c_void,
         "aclrtDeviceGetHostAtomicCapabilities" => {
             memory_access::aclrtDeviceGetHostAtomicCapabilities as *const c_void
         }
@@ -268,17 +194,13 @@ pub fn address(name: &str) -> *const c_void {
         "aclrtMemMapSelectedLink" => refused::aclrtMemMapSelectedLink as *const c_void,
         "aclrtMemMapSetLink" => refused::aclrtMemMapSetLink as *const c_void,
         "aclrtIpcMemSetAttr" => memory_access::aclrtIpcMemSetAttr as *const c_void,
-        "aclrtIpcMemImportPidInterServer" => {
-            memory_access::aclrtIpcMemImportPidInterServer as *const c_void
-        }
+        "aclrtIpcMemImportPidInterServer" => memory_access::aclrtIpcMemImportPidInterServer as *const c_void,
         "aclrtNotifySetImportPidInterServer" => {
             memory_access::aclrtNotifySetImportPidInterServer as *const c_void
         }
         "aclrtMemcpy" => copy::aclrtMemcpy as *const c_void,
         "aclrtMemcpyAsync" => copy::aclrtMemcpyAsync as *const c_void,
-        "aclrtMemcpyAsyncWithCondition" => {
-            copy::aclrtMemcpyAsyncWithCondition as *const c_void
-        }
+        "aclrtMemcpyAsyncWithCondition" => copy::aclrtMemcpyAsyncWithCondition as *const c_void,
         "aclrtMemcpy2d" => copy::aclrtMemcpy2d as *const c_void,
         "aclrtMemcpy2dAsync" => copy::aclrtMemcpy2dAsync as *const c_void,
         "aclrtMemcpyBatch" => copy::aclrtMemcpyBatch as *const c_void,
@@ -292,9 +214,7 @@ pub fn address(name: &str) -> *const c_void {
         "aclrtGetSymbolAddress" => refused::aclrtGetSymbolAddress as *const c_void,
         "aclrtGetSymbolSize" => refused::aclrtGetSymbolSize as *const c_void,
         "aclrtMemcpyFromSymbol" => refused::aclrtMemcpyFromSymbol as *const c_void,
-        "aclrtMemcpyFromSymbolAsync" => {
-            refused::aclrtMemcpyFromSymbolAsync as *const c_void
-        }
+        "aclrtMemcpyFromSymbolAsync" => refused::aclrtMemcpyFromSymbolAsync as *const c_void,
         "aclrtMemcpyToSymbol" => refused::aclrtMemcpyToSymbol as *const c_void,
         "aclrtMemcpyToSymbolAsync" => refused::aclrtMemcpyToSymbolAsync as *const c_void,
         "aclrtAllocBuf" => buffer::aclrtAllocBuf as *const c_void,
@@ -322,9 +242,7 @@ pub fn address(name: &str) -> *const c_void {
         "aclGetTensorDescType" => data::aclGetTensorDescType as *const c_void,
         "aclGetTensorDescFormat" => data::aclGetTensorDescFormat as *const c_void,
         "aclGetTensorDescSize" => data::aclGetTensorDescSize as *const c_void,
-        "aclGetTensorDescElementCount" => {
-            data::aclGetTensorDescElementCount as *const c_void
-        }
+        "aclGetTensorDescElementCount" => data::aclGetTensorDescElementCount as *const c_void,
         "aclGetTensorDescNumDims" => data::aclGetTensorDescNumDims as *const c_void,
         "aclGetTensorDescDim" => data::aclGetTensorDescDim as *const c_void,
         "aclGetTensorDescDimV2" => data::aclGetTensorDescDimV2 as *const c_void,
@@ -345,12 +263,8 @@ pub fn address(name: &str) -> *const c_void {
         "aclSetTensorDynamicInput" => data::aclSetTensorDynamicInput as *const c_void,
         "aclSetTensorConst" => data::aclSetTensorConst as *const c_void,
         "aclSetTensorPlaceMent" => data::aclSetTensorPlaceMent as *const c_void,
-        "aclrtReserveMemAddress" => {
-            virtual_memory::aclrtReserveMemAddress as *const c_void
-        }
-        "aclrtReleaseMemAddress" => {
-            virtual_memory::aclrtReleaseMemAddress as *const c_void
-        }
+        "aclrtReserveMemAddress" => virtual_memory::aclrtReserveMemAddress as *const c_void,
+        "aclrtReleaseMemAddress" => virtual_memory::aclrtReleaseMemAddress as *const c_void,
         "aclrtMallocPhysical" => virtual_memory::aclrtMallocPhysical as *const c_void,
         "aclrtFreePhysical" => virtual_memory::aclrtFreePhysical as *const c_void,
         "aclrtMapMem" => virtual_memory::aclrtMapMem as *const c_void,
@@ -360,30 +274,16 @@ pub fn address(name: &str) -> *const c_void {
         }
         "aclrtMemSetAccess" => virtual_memory::aclrtMemSetAccess as *const c_void,
         "aclrtMemGetAccess" => virtual_memory::aclrtMemGetAccess as *const c_void,
-        "aclrtMemRetainAllocationHandle" => {
-            virtual_memory::aclrtMemRetainAllocationHandle as *const c_void
-        }
+        "aclrtMemRetainAllocationHandle" => virtual_memory::aclrtMemRetainAllocationHandle as *const c_void,
         "aclrtMemGetAllocationPropertiesFromHandle" => {
             virtual_memory::aclrtMemGetAllocationPropertiesFromHandle as *const c_void
         }
-        "aclrtMemExportToShareableHandle" => {
-            ipc::aclrtMemExportToShareableHandle as *const c_void
-        }
-        "aclrtMemImportFromShareableHandle" => {
-            ipc::aclrtMemImportFromShareableHandle as *const c_void
-        }
-        "aclrtMemSetPidToShareableHandle" => {
-            ipc::aclrtMemSetPidToShareableHandle as *const c_void
-        }
-        "aclrtMemExportToShareableHandleV2" => {
-            ipc::aclrtMemExportToShareableHandleV2 as *const c_void
-        }
-        "aclrtMemImportFromShareableHandleV2" => {
-            ipc::aclrtMemImportFromShareableHandleV2 as *const c_void
-        }
-        "aclrtMemSetPidToShareableHandleV2" => {
-            ipc::aclrtMemSetPidToShareableHandleV2 as *const c_void
-        }
+        "aclrtMemExportToShareableHandle" => ipc::aclrtMemExportToShareableHandle as *const c_void,
+        "aclrtMemImportFromShareableHandle" => ipc::aclrtMemImportFromShareableHandle as *const c_void,
+        "aclrtMemSetPidToShareableHandle" => ipc::aclrtMemSetPidToShareableHandle as *const c_void,
+        "aclrtMemExportToShareableHandleV2" => ipc::aclrtMemExportToShareableHandleV2 as *const c_void,
+        "aclrtMemImportFromShareableHandleV2" => ipc::aclrtMemImportFromShareableHandleV2 as *const c_void,
+        "aclrtMemSetPidToShareableHandleV2" => ipc::aclrtMemSetPidToShareableHandleV2 as *const c_void,
         "aclrtIpcMemGetExportKey" => ipc::aclrtIpcMemGetExportKey as *const c_void,
         "aclrtIpcMemSetImportPid" => ipc::aclrtIpcMemSetImportPid as *const c_void,
         "aclrtIpcMemImportByKey" => ipc::aclrtIpcMemImportByKey as *const c_void,
@@ -402,37 +302,23 @@ pub fn address(name: &str) -> *const c_void {
         "aclrtCntNotifyCreate" => notify::aclrtCntNotifyCreate as *const c_void,
         "aclrtCntNotifyDestroy" => notify::aclrtCntNotifyDestroy as *const c_void,
         "aclrtCntNotifyRecord" => notify::aclrtCntNotifyRecord as *const c_void,
-        "aclrtCntNotifyWaitWithTimeout" => {
-            notify::aclrtCntNotifyWaitWithTimeout as *const c_void
-        }
+        "aclrtCntNotifyWaitWithTimeout" => notify::aclrtCntNotifyWaitWithTimeout as *const c_void,
         "aclrtCntNotifyReset" => notify::aclrtCntNotifyReset as *const c_void,
         "aclrtCntNotifyGetId" => notify::aclrtCntNotifyGetId as *const c_void,
         "aclrtSetOpWaitTimeout" => limits::aclrtSetOpWaitTimeout as *const c_void,
         "aclrtSetOpExecuteTimeOut" => limits::aclrtSetOpExecuteTimeOut as *const c_void,
-        "aclrtSetOpExecuteTimeOutWithMs" => {
-            limits::aclrtSetOpExecuteTimeOutWithMs as *const c_void
-        }
-        "aclrtSetOpExecuteTimeOutV2" => {
-            limits::aclrtSetOpExecuteTimeOutV2 as *const c_void
-        }
+        "aclrtSetOpExecuteTimeOutWithMs" => limits::aclrtSetOpExecuteTimeOutWithMs as *const c_void,
+        "aclrtSetOpExecuteTimeOutV2" => limits::aclrtSetOpExecuteTimeOutV2 as *const c_void,
         "aclrtGetOpTimeOutInterval" => limits::aclrtGetOpTimeOutInterval as *const c_void,
         "aclrtGetOpExecuteTimeout" => limits::aclrtGetOpExecuteTimeout as *const c_void,
         "aclrtSetDeviceSatMode" => limits::aclrtSetDeviceSatMode as *const c_void,
         "aclrtGetDeviceSatMode" => limits::aclrtGetDeviceSatMode as *const c_void,
-        "aclrtSetStreamOverflowSwitch" => {
-            limits::aclrtSetStreamOverflowSwitch as *const c_void
-        }
-        "aclrtGetStreamOverflowSwitch" => {
-            limits::aclrtGetStreamOverflowSwitch as *const c_void
-        }
+        "aclrtSetStreamOverflowSwitch" => limits::aclrtSetStreamOverflowSwitch as *const c_void,
+        "aclrtGetStreamOverflowSwitch" => limits::aclrtGetStreamOverflowSwitch as *const c_void,
         "aclrtGetOverflowStatus" => limits::aclrtGetOverflowStatus as *const c_void,
         "aclrtResetOverflowStatus" => limits::aclrtResetOverflowStatus as *const c_void,
-        "aclrtGetFloatOverflowStatus" => {
-            limits::aclrtGetFloatOverflowStatus as *const c_void
-        }
-        "aclrtResetFloatOverflowStatus" => {
-            limits::aclrtResetFloatOverflowStatus as *const c_void
-        }
+        "aclrtGetFloatOverflowStatus" => limits::aclrtGetFloatOverflowStatus as *const c_void,
+        "aclrtResetFloatOverflowStatus" => limits::aclrtResetFloatOverflowStatus as *const c_void,
         "aclrtSetStreamAttribute" => limits::aclrtSetStreamAttribute as *const c_void,
         "aclrtGetStreamAttribute" => limits::aclrtGetStreamAttribute as *const c_void,
         "aclrtGetDeviceResLimit" => limits::aclrtGetDeviceResLimit as *const c_void,
@@ -441,15 +327,9 @@ pub fn address(name: &str) -> *const c_void {
         "aclrtGetStreamResLimit" => limits::aclrtGetStreamResLimit as *const c_void,
         "aclrtSetStreamResLimit" => limits::aclrtSetStreamResLimit as *const c_void,
         "aclrtResetStreamResLimit" => limits::aclrtResetStreamResLimit as *const c_void,
-        "aclrtUseStreamResInCurrentThread" => {
-            limits::aclrtUseStreamResInCurrentThread as *const c_void
-        }
-        "aclrtUnuseStreamResInCurrentThread" => {
-            limits::aclrtUnuseStreamResInCurrentThread as *const c_void
-        }
-        "aclrtGetResInCurrentThread" => {
-            limits::aclrtGetResInCurrentThread as *const c_void
-        }
+        "aclrtUseStreamResInCurrentThread" => limits::aclrtUseStreamResInCurrentThread as *const c_void,
+        "aclrtUnuseStreamResInCurrentThread" => limits::aclrtUnuseStreamResInCurrentThread as *const c_void,
+        "aclrtGetResInCurrentThread" => limits::aclrtGetResInCurrentThread as *const c_void,
         "aclrtReduceAsync" => limits::aclrtReduceAsync as *const c_void,
         "aclrtCmoAsync" => limits::aclrtCmoAsync as *const c_void,
         "aclrtGetMemcpyDescSize" => limits::aclrtGetMemcpyDescSize as *const c_void,
@@ -467,19 +347,11 @@ pub fn address(name: &str) -> *const c_void {
         "aclrtStreamStop" => refused::aclrtStreamStop as *const c_void,
         "aclrtPersistentTaskClean" => refused::aclrtPersistentTaskClean as *const c_void,
         "aclrtCacheLastTaskOpInfo" => refused::aclrtCacheLastTaskOpInfo as *const c_void,
-        "aclrtCacheLastTaskExtendInfo" => {
-            refused::aclrtCacheLastTaskExtendInfo as *const c_void
-        }
+        "aclrtCacheLastTaskExtendInfo" => refused::aclrtCacheLastTaskExtendInfo as *const c_void,
         "aclrtProfTrace" => refused::aclrtProfTrace as *const c_void,
-        "aclrtNpuGetFloatOverFlowStatus" => {
-            task::aclrtNpuGetFloatOverFlowStatus as *const c_void
-        }
-        "aclrtNpuClearFloatOverFlowStatus" => {
-            task::aclrtNpuClearFloatOverFlowStatus as *const c_void
-        }
-        "aclrtCtxGetFloatOverflowAddr" => {
-            refused::aclrtCtxGetFloatOverflowAddr as *const c_void
-        }
+        "aclrtNpuGetFloatOverFlowStatus" => task::aclrtNpuGetFloatOverFlowStatus as *const c_void,
+        "aclrtNpuClearFloatOverFlowStatus" => task::aclrtNpuClearFloatOverFlowStatus as *const c_void,
+        "aclrtCtxGetFloatOverflowAddr" => refused::aclrtCtxGetFloatOverflowAddr as *const c_void,
         "aclrtGetHardwareSyncAddr" => refused::aclrtGetHardwareSyncAddr as *const c_void,
         "aclrtCreateLabel" => refused::aclrtCreateLabel as *const c_void,
         "aclrtSetLabel" => refused::aclrtSetLabel as *const c_void,
@@ -491,9 +363,7 @@ pub fn address(name: &str) -> *const c_void {
         "aclrtSwitchStream" => refused::aclrtSwitchStream as *const c_void,
         "aclrtPeekAtLastError" => exception::aclrtPeekAtLastError as *const c_void,
         "aclrtGetLastError" => exception::aclrtGetLastError as *const c_void,
-        "aclrtSetExceptionInfoCallback" => {
-            exception::aclrtSetExceptionInfoCallback as *const c_void
-        }
+        "aclrtSetExceptionInfoCallback" => exception::aclrtSetExceptionInfoCallback as *const c_void,
         "aclrtExceptionInfoCallbackRegister" => {
             exception::aclrtExceptionInfoCallbackRegister as *const c_void
         }
@@ -503,43 +373,23 @@ pub fn address(name: &str) -> *const c_void {
         "aclrtGetErrorCodeFromExceptionInfo" => {
             exception::aclrtGetErrorCodeFromExceptionInfo as *const c_void
         }
-        "aclrtGetTaskIdFromExceptionInfo" => {
-            exception::aclrtGetTaskIdFromExceptionInfo as *const c_void
-        }
-        "aclrtGetStreamIdFromExceptionInfo" => {
-            exception::aclrtGetStreamIdFromExceptionInfo as *const c_void
-        }
-        "aclrtGetThreadIdFromExceptionInfo" => {
-            exception::aclrtGetThreadIdFromExceptionInfo as *const c_void
-        }
-        "aclrtGetDeviceIdFromExceptionInfo" => {
-            exception::aclrtGetDeviceIdFromExceptionInfo as *const c_void
-        }
+        "aclrtGetTaskIdFromExceptionInfo" => exception::aclrtGetTaskIdFromExceptionInfo as *const c_void,
+        "aclrtGetStreamIdFromExceptionInfo" => exception::aclrtGetStreamIdFromExceptionInfo as *const c_void,
+        "aclrtGetThreadIdFromExceptionInfo" => exception::aclrtGetThreadIdFromExceptionInfo as *const c_void,
+        "aclrtGetDeviceIdFromExceptionInfo" => exception::aclrtGetDeviceIdFromExceptionInfo as *const c_void,
         "aclrtGetMemUceInfo" => health::aclrtGetMemUceInfo as *const c_void,
         "aclrtMemUceRepair" => refused::aclrtMemUceRepair as *const c_void,
         "aclrtGetErrorVerbose" => health::aclrtGetErrorVerbose as *const c_void,
         "aclrtRepairError" => refused::aclrtRepairError as *const c_void,
         "aclrtSnapShotProcessLock" => refused::aclrtSnapShotProcessLock as *const c_void,
-        "aclrtSnapShotProcessUnlock" => {
-            refused::aclrtSnapShotProcessUnlock as *const c_void
-        }
-        "aclrtSnapShotProcessBackup" => {
-            refused::aclrtSnapShotProcessBackup as *const c_void
-        }
-        "aclrtSnapShotProcessRestore" => {
-            refused::aclrtSnapShotProcessRestore as *const c_void
-        }
-        "aclrtSnapShotCallbackRegister" => {
-            refused::aclrtSnapShotCallbackRegister as *const c_void
-        }
-        "aclrtSnapShotCallbackUnregister" => {
-            refused::aclrtSnapShotCallbackUnregister as *const c_void
-        }
+        "aclrtSnapShotProcessUnlock" => refused::aclrtSnapShotProcessUnlock as *const c_void,
+        "aclrtSnapShotProcessBackup" => refused::aclrtSnapShotProcessBackup as *const c_void,
+        "aclrtSnapShotProcessRestore" => refused::aclrtSnapShotProcessRestore as *const c_void,
+        "aclrtSnapShotCallbackRegister" => refused::aclrtSnapShotCallbackRegister as *const c_void,
+        "aclrtSnapShotCallbackUnregister" => refused::aclrtSnapShotCallbackUnregister as *const c_void,
         "aclmdlLoadFromFile" => refused::aclmdlLoadFromFile as *const c_void,
         "aclmdlLoadFromMem" => refused::aclmdlLoadFromMem as *const c_void,
-        "aclmdlLoadFromFileWithMem" => {
-            refused::aclmdlLoadFromFileWithMem as *const c_void
-        }
+        "aclmdlLoadFromFileWithMem" => refused::aclmdlLoadFromFileWithMem as *const c_void,
         "aclmdlLoadFromMemWithMem" => refused::aclmdlLoadFromMemWithMem as *const c_void,
         "aclmdlQuerySize" => refused::aclmdlQuerySize as *const c_void,
         "aclmdlQuerySizeFromMem" => refused::aclmdlQuerySizeFromMem as *const c_void,
@@ -547,9 +397,7 @@ pub fn address(name: &str) -> *const c_void {
         "aclmdlExecute" => refused::aclmdlExecute as *const c_void,
         "aclmdlExecuteAsync" => refused::aclmdlExecuteAsync as *const c_void,
         "aclmdlCreateConfigHandle" => refused::aclmdlCreateConfigHandle as *const c_void,
-        "aclmdlDestroyConfigHandle" => {
-            refused::aclmdlDestroyConfigHandle as *const c_void
-        }
+        "aclmdlDestroyConfigHandle" => refused::aclmdlDestroyConfigHandle as *const c_void,
         "aclmdlSetConfigOpt" => refused::aclmdlSetConfigOpt as *const c_void,
         "aclmdlLoadWithConfig" => refused::aclmdlLoadWithConfig as *const c_void,
         "aclmdlCreateDesc" => refused::aclmdlCreateDesc as *const c_void,
@@ -558,53 +406,31 @@ pub fn address(name: &str) -> *const c_void {
         "aclmdlGetDescFromFile" => refused::aclmdlGetDescFromFile as *const c_void,
         "aclmdlGetDescFromMem" => refused::aclmdlGetDescFromMem as *const c_void,
         "aclmdlGetNumInputs" => refused::aclmdlGetNumInputs as *const c_void,
-        "aclmdlGetInputSizeByIndex" => {
-            refused::aclmdlGetInputSizeByIndex as *const c_void
-        }
+        "aclmdlGetInputSizeByIndex" => refused::aclmdlGetInputSizeByIndex as *const c_void,
         "aclmdlGetInputDims" => refused::aclmdlGetInputDims as *const c_void,
         "aclmdlGetInputDimsV2" => refused::aclmdlGetInputDimsV2 as *const c_void,
-        "aclmdlGetInputNameByIndex" => {
-            refused::aclmdlGetInputNameByIndex as *const c_void
-        }
-        "aclmdlGetInputIndexByName" => {
-            refused::aclmdlGetInputIndexByName as *const c_void
-        }
+        "aclmdlGetInputNameByIndex" => refused::aclmdlGetInputNameByIndex as *const c_void,
+        "aclmdlGetInputIndexByName" => refused::aclmdlGetInputIndexByName as *const c_void,
         "aclmdlGetInputFormat" => refused::aclmdlGetInputFormat as *const c_void,
         "aclmdlGetInputDataType" => refused::aclmdlGetInputDataType as *const c_void,
         "aclmdlGetNumOutputs" => refused::aclmdlGetNumOutputs as *const c_void,
-        "aclmdlGetOutputSizeByIndex" => {
-            refused::aclmdlGetOutputSizeByIndex as *const c_void
-        }
+        "aclmdlGetOutputSizeByIndex" => refused::aclmdlGetOutputSizeByIndex as *const c_void,
         "aclmdlGetOutputDims" => refused::aclmdlGetOutputDims as *const c_void,
         "aclmdlGetCurOutputDims" => refused::aclmdlGetCurOutputDims as *const c_void,
-        "aclmdlGetOutputNameByIndex" => {
-            refused::aclmdlGetOutputNameByIndex as *const c_void
-        }
-        "aclmdlGetOutputIndexByName" => {
-            refused::aclmdlGetOutputIndexByName as *const c_void
-        }
+        "aclmdlGetOutputNameByIndex" => refused::aclmdlGetOutputNameByIndex as *const c_void,
+        "aclmdlGetOutputIndexByName" => refused::aclmdlGetOutputIndexByName as *const c_void,
         "aclmdlGetOutputFormat" => refused::aclmdlGetOutputFormat as *const c_void,
         "aclmdlGetOutputDataType" => refused::aclmdlGetOutputDataType as *const c_void,
         "aclmdlCreateDataset" => refused::aclmdlCreateDataset as *const c_void,
         "aclmdlDestroyDataset" => refused::aclmdlDestroyDataset as *const c_void,
         "aclmdlAddDatasetBuffer" => refused::aclmdlAddDatasetBuffer as *const c_void,
-        "aclmdlGetDatasetNumBuffers" => {
-            refused::aclmdlGetDatasetNumBuffers as *const c_void
-        }
+        "aclmdlGetDatasetNumBuffers" => refused::aclmdlGetDatasetNumBuffers as *const c_void,
         "aclmdlGetDatasetBuffer" => refused::aclmdlGetDatasetBuffer as *const c_void,
-        "aclmdlSetDatasetTensorDesc" => {
-            refused::aclmdlSetDatasetTensorDesc as *const c_void
-        }
-        "aclmdlGetDatasetTensorDesc" => {
-            refused::aclmdlGetDatasetTensorDesc as *const c_void
-        }
-        "aclmdlSetDynamicBatchSize" => {
-            refused::aclmdlSetDynamicBatchSize as *const c_void
-        }
+        "aclmdlSetDatasetTensorDesc" => refused::aclmdlSetDatasetTensorDesc as *const c_void,
+        "aclmdlGetDatasetTensorDesc" => refused::aclmdlGetDatasetTensorDesc as *const c_void,
+        "aclmdlSetDynamicBatchSize" => refused::aclmdlSetDynamicBatchSize as *const c_void,
         "aclmdlSetDynamicHWSize" => refused::aclmdlSetDynamicHWSize as *const c_void,
-        "aclmdlSetInputDynamicDims" => {
-            refused::aclmdlSetInputDynamicDims as *const c_void
-        }
+        "aclmdlSetInputDynamicDims" => refused::aclmdlSetInputDynamicDims as *const c_void,
         "aclmdlInitDump" => refused::aclmdlInitDump as *const c_void,
         "aclmdlSetDump" => refused::aclmdlSetDump as *const c_void,
         "aclmdlFinalizeDump" => refused::aclmdlFinalizeDump as *const c_void,
@@ -620,24 +446,12 @@ pub fn address(name: &str) -> *const c_void {
         "aclmdlRIEndTask" => refused::aclmdlRIEndTask as *const c_void,
         "aclmdlRIBuildEnd" => refused::aclmdlRIBuildEnd as *const c_void,
         "aclmdlRIUnbindStream" => refused::aclmdlRIUnbindStream as *const c_void,
-        "aclmdlRICaptureToModelRIBegin" => {
-            refused::aclmdlRICaptureToModelRIBegin as *const c_void
-        }
-        "aclmdlRICaptureThreadExchangeMode" => {
-            refused::aclmdlRICaptureThreadExchangeMode as *const c_void
-        }
-        "aclmdlRICaptureTaskGrpBegin" => {
-            refused::aclmdlRICaptureTaskGrpBegin as *const c_void
-        }
-        "aclmdlRICaptureTaskGrpEnd" => {
-            refused::aclmdlRICaptureTaskGrpEnd as *const c_void
-        }
-        "aclmdlRICaptureTaskUpdateBegin" => {
-            refused::aclmdlRICaptureTaskUpdateBegin as *const c_void
-        }
-        "aclmdlRICaptureTaskUpdateEnd" => {
-            refused::aclmdlRICaptureTaskUpdateEnd as *const c_void
-        }
+        "aclmdlRICaptureToModelRIBegin" => refused::aclmdlRICaptureToModelRIBegin as *const c_void,
+        "aclmdlRICaptureThreadExchangeMode" => refused::aclmdlRICaptureThreadExchangeMode as *const c_void,
+        "aclmdlRICaptureTaskGrpBegin" => refused::aclmdlRICaptureTaskGrpBegin as *const c_void,
+        "aclmdlRICaptureTaskGrpEnd" => refused::aclmdlRICaptureTaskGrpEnd as *const c_void,
+        "aclmdlRICaptureTaskUpdateBegin" => refused::aclmdlRICaptureTaskUpdateBegin as *const c_void,
+        "aclmdlRICaptureTaskUpdateEnd" => refused::aclmdlRICaptureTaskUpdateEnd as *const c_void,
         "aclmdlRISetName" => refused::aclmdlRISetName as *const c_void,
         "aclmdlRIGetName" => refused::aclmdlRIGetName as *const c_void,
         "aclmdlRIGetId" => refused::aclmdlRIGetId as *const c_void,
@@ -650,21 +464,13 @@ pub fn address(name: &str) -> *const c_void {
         "aclmdlRITaskDisable" => refused::aclmdlRITaskDisable as *const c_void,
         "aclmdlRIUpdate" => refused::aclmdlRIUpdate as *const c_void,
         "aclmdlRIAbort" => refused::aclmdlRIAbort as *const c_void,
-        "aclmdlRIDestroyRegisterCallback" => {
-            refused::aclmdlRIDestroyRegisterCallback as *const c_void
-        }
-        "aclmdlRIDestroyUnregisterCallback" => {
-            refused::aclmdlRIDestroyUnregisterCallback as *const c_void
-        }
+        "aclmdlRIDestroyRegisterCallback" => refused::aclmdlRIDestroyRegisterCallback as *const c_void,
+        "aclmdlRIDestroyUnregisterCallback" => refused::aclmdlRIDestroyUnregisterCallback as *const c_void,
         "aclmdlRICondHandleCreate" => refused::aclmdlRICondHandleCreate as *const c_void,
-        "aclmdlRICondHandleGetCondPtr" => {
-            refused::aclmdlRICondHandleGetCondPtr as *const c_void
-        }
+        "aclmdlRICondHandleGetCondPtr" => refused::aclmdlRICondHandleGetCondPtr as *const c_void,
         "aclmdlRIAddCondTask" => refused::aclmdlRIAddCondTask as *const c_void,
         "aclmdlRIDebugJsonPrint" => refused::aclmdlRIDebugJsonPrint as *const c_void,
-        "aclmdlRIKernelTaskGetAttribute" => {
-            refused::aclmdlRIKernelTaskGetAttribute as *const c_void
-        }
+        "aclmdlRIKernelTaskGetAttribute" => refused::aclmdlRIKernelTaskGetAttribute as *const c_void,
         "aclopSetModelDir" => refused::aclopSetModelDir as *const c_void,
         "aclopLoad" => refused::aclopLoad as *const c_void,
         "aclopCreateAttr" => refused::aclopCreateAttr as *const c_void,
@@ -688,33 +494,19 @@ pub fn address(name: &str) -> *const c_void {
         "aclopCreateHandleForCast" => refused::aclopCreateHandleForCast as *const c_void,
         "aclopUpdateParams" => refused::aclopUpdateParams as *const c_void,
         "aclopInferShape" => refused::aclopInferShape as *const c_void,
-        "aclopUnregisterCompileFunc" => {
-            refused::aclopUnregisterCompileFunc as *const c_void
-        }
+        "aclopUnregisterCompileFunc" => refused::aclopUnregisterCompileFunc as *const c_void,
         "aclblasGemvEx" => refused::aclblasGemvEx as *const c_void,
-        "aclblasCreateHandleForGemvEx" => {
-            refused::aclblasCreateHandleForGemvEx as *const c_void
-        }
+        "aclblasCreateHandleForGemvEx" => refused::aclblasCreateHandleForGemvEx as *const c_void,
         "aclblasGemmEx" => refused::aclblasGemmEx as *const c_void,
-        "aclblasCreateHandleForGemmEx" => {
-            refused::aclblasCreateHandleForGemmEx as *const c_void
-        }
+        "aclblasCreateHandleForGemmEx" => refused::aclblasCreateHandleForGemmEx as *const c_void,
         "aclblasHgemv" => refused::aclblasHgemv as *const c_void,
-        "aclblasCreateHandleForHgemv" => {
-            refused::aclblasCreateHandleForHgemv as *const c_void
-        }
+        "aclblasCreateHandleForHgemv" => refused::aclblasCreateHandleForHgemv as *const c_void,
         "aclblasHgemm" => refused::aclblasHgemm as *const c_void,
-        "aclblasCreateHandleForHgemm" => {
-            refused::aclblasCreateHandleForHgemm as *const c_void
-        }
+        "aclblasCreateHandleForHgemm" => refused::aclblasCreateHandleForHgemm as *const c_void,
         "aclblasS8gemv" => refused::aclblasS8gemv as *const c_void,
-        "aclblasCreateHandleForS8gemv" => {
-            refused::aclblasCreateHandleForS8gemv as *const c_void
-        }
+        "aclblasCreateHandleForS8gemv" => refused::aclblasCreateHandleForS8gemv as *const c_void,
         "aclblasS8gemm" => refused::aclblasS8gemm as *const c_void,
-        "aclblasCreateHandleForS8gemm" => {
-            refused::aclblasCreateHandleForS8gemm as *const c_void
-        }
+        "aclblasCreateHandleForS8gemm" => refused::aclblasCreateHandleForS8gemm as *const c_void,
         "aclrtCreateBinary" => refused::aclrtCreateBinary as *const c_void,
         "aclrtDestroyBinary" => refused::aclrtDestroyBinary as *const c_void,
         "aclrtBinaryLoad" => refused::aclrtBinaryLoad as *const c_void,
@@ -730,74 +522,42 @@ pub fn address(name: &str) -> *const c_void {
         "aclrtDestroyGroupInfo" => refused::aclrtDestroyGroupInfo as *const c_void,
         "aclrtGetAllGroupInfo" => refused::aclrtGetAllGroupInfo as *const c_void,
         "aclrtGetGroupInfoDetail" => refused::aclrtGetGroupInfoDetail as *const c_void,
-        "aclrtFunctionGetParamCount" => {
-            refused::aclrtFunctionGetParamCount as *const c_void
-        }
-        "aclrtFunctionGetParamInfo" => {
-            refused::aclrtFunctionGetParamInfo as *const c_void
-        }
+        "aclrtFunctionGetParamCount" => refused::aclrtFunctionGetParamCount as *const c_void,
+        "aclrtFunctionGetParamInfo" => refused::aclrtFunctionGetParamInfo as *const c_void,
         "aclrtFunctionGetAvailDynUbufPerBlock" => {
             refused::aclrtFunctionGetAvailDynUbufPerBlock as *const c_void
         }
         "aclrtBinaryLoadFromFile" => refused::aclrtBinaryLoadFromFile as *const c_void,
         "aclrtBinaryLoadFromData" => refused::aclrtBinaryLoadFromData as *const c_void,
         "aclrtBinaryGetDevAddress" => refused::aclrtBinaryGetDevAddress as *const c_void,
-        "aclrtBinaryGetFunctionByEntry" => {
-            refused::aclrtBinaryGetFunctionByEntry as *const c_void
-        }
+        "aclrtBinaryGetFunctionByEntry" => refused::aclrtBinaryGetFunctionByEntry as *const c_void,
         "aclrtBinaryGetGlobal" => refused::aclrtBinaryGetGlobal as *const c_void,
-        "aclrtBinarySetExceptionCallback" => {
-            refused::aclrtBinarySetExceptionCallback as *const c_void
-        }
+        "aclrtBinarySetExceptionCallback" => refused::aclrtBinarySetExceptionCallback as *const c_void,
         "aclrtRegisterCpuFunc" => refused::aclrtRegisterCpuFunc as *const c_void,
         "aclrtFunctionGetBinary" => refused::aclrtFunctionGetBinary as *const c_void,
         "aclrtGetFuncBySymbol" => refused::aclrtGetFuncBySymbol as *const c_void,
         "aclrtGetFunctionAddr" => refused::aclrtGetFunctionAddr as *const c_void,
         "aclrtGetFunctionSize" => refused::aclrtGetFunctionSize as *const c_void,
         "aclrtGetFunctionName" => refused::aclrtGetFunctionName as *const c_void,
-        "aclrtGetFunctionAttribute" => {
-            refused::aclrtGetFunctionAttribute as *const c_void
-        }
+        "aclrtGetFunctionAttribute" => refused::aclrtGetFunctionAttribute as *const c_void,
         "aclrtGetFuncHandleFromExceptionInfo" => {
             refused::aclrtGetFuncHandleFromExceptionInfo as *const c_void
         }
-        "aclrtGetArgsFromExceptionInfo" => {
-            refused::aclrtGetArgsFromExceptionInfo as *const c_void
-        }
+        "aclrtGetArgsFromExceptionInfo" => refused::aclrtGetArgsFromExceptionInfo as *const c_void,
         "aclrtLaunchKernelV2" => refused::aclrtLaunchKernelV2 as *const c_void,
-        "aclrtLaunchKernelWithConfig" => {
-            refused::aclrtLaunchKernelWithConfig as *const c_void
-        }
-        "aclrtLaunchKernelWithHostArgs" => {
-            refused::aclrtLaunchKernelWithHostArgs as *const c_void
-        }
-        "aclrtLaunchKernelWithArgsArray" => {
-            refused::aclrtLaunchKernelWithArgsArray as *const c_void
-        }
-        "aclrtLaunchSIMTKernelWithArgsArray" => {
-            refused::aclrtLaunchSIMTKernelWithArgsArray as *const c_void
-        }
-        "aclrtLaunchSIMTKernelWithHostArgs" => {
-            refused::aclrtLaunchSIMTKernelWithHostArgs as *const c_void
-        }
-        "aclrtKernelArgsGetHandleMemSize" => {
-            refused::aclrtKernelArgsGetHandleMemSize as *const c_void
-        }
-        "aclrtKernelArgsGetMemSize" => {
-            refused::aclrtKernelArgsGetMemSize as *const c_void
-        }
-        "aclrtKernelArgsInitByUserMem" => {
-            refused::aclrtKernelArgsInitByUserMem as *const c_void
-        }
-        "aclrtKernelArgsAppendPlaceHolder" => {
-            refused::aclrtKernelArgsAppendPlaceHolder as *const c_void
-        }
+        "aclrtLaunchKernelWithConfig" => refused::aclrtLaunchKernelWithConfig as *const c_void,
+        "aclrtLaunchKernelWithHostArgs" => refused::aclrtLaunchKernelWithHostArgs as *const c_void,
+        "aclrtLaunchKernelWithArgsArray" => refused::aclrtLaunchKernelWithArgsArray as *const c_void,
+        "aclrtLaunchSIMTKernelWithArgsArray" => refused::aclrtLaunchSIMTKernelWithArgsArray as *const c_void,
+        "aclrtLaunchSIMTKernelWithHostArgs" => refused::aclrtLaunchSIMTKernelWithHostArgs as *const c_void,
+        "aclrtKernelArgsGetHandleMemSize" => refused::aclrtKernelArgsGetHandleMemSize as *const c_void,
+        "aclrtKernelArgsGetMemSize" => refused::aclrtKernelArgsGetMemSize as *const c_void,
+        "aclrtKernelArgsInitByUserMem" => refused::aclrtKernelArgsInitByUserMem as *const c_void,
+        "aclrtKernelArgsAppendPlaceHolder" => refused::aclrtKernelArgsAppendPlaceHolder as *const c_void,
         "aclrtKernelArgsGetPlaceHolderBuffer" => {
             refused::aclrtKernelArgsGetPlaceHolderBuffer as *const c_void
         }
-        "aclrtKernelArgsParaUpdate" => {
-            refused::aclrtKernelArgsParaUpdate as *const c_void
-        }
+        "aclrtKernelArgsParaUpdate" => refused::aclrtKernelArgsParaUpdate as *const c_void,
         "aclrtMemPoolCreate" => pool::aclrtMemPoolCreate as *const c_void,
         "aclrtMemPoolDestroy" => pool::aclrtMemPoolDestroy as *const c_void,
         "aclrtMemPoolSetAttr" => pool::aclrtMemPoolSetAttr as *const c_void,
@@ -812,12 +572,8 @@ pub fn address(name: &str) -> *const c_void {
         "aclprofDestroyConfig" => refused::aclprofDestroyConfig as *const c_void,
         "aclprofStart" => refused::aclprofStart as *const c_void,
         "aclprofStop" => refused::aclprofStop as *const c_void,
-        "aclprofCreateSubscribeConfig" => {
-            refused::aclprofCreateSubscribeConfig as *const c_void
-        }
-        "aclprofDestroySubscribeConfig" => {
-            refused::aclprofDestroySubscribeConfig as *const c_void
-        }
+        "aclprofCreateSubscribeConfig" => refused::aclprofCreateSubscribeConfig as *const c_void,
+        "aclprofDestroySubscribeConfig" => refused::aclprofDestroySubscribeConfig as *const c_void,
         "aclprofModelSubscribe" => refused::aclprofModelSubscribe as *const c_void,
         "aclprofModelUnSubscribe" => refused::aclprofModelUnSubscribe as *const c_void,
         "aclprofGetOpDescSize" => refused::aclprofGetOpDescSize as *const c_void,
@@ -837,9 +593,7 @@ pub fn address(name: &str) -> *const c_void {
         "aclprofGetStepTimestamp" => refused::aclprofGetStepTimestamp as *const c_void,
         "aclprofCreateStamp" => refused::aclprofCreateStamp as *const c_void,
         "aclprofDestroyStamp" => refused::aclprofDestroyStamp as *const c_void,
-        "aclprofSetStampTraceMessage" => {
-            refused::aclprofSetStampTraceMessage as *const c_void
-        }
+        "aclprofSetStampTraceMessage" => refused::aclprofSetStampTraceMessage as *const c_void,
         "aclprofMark" => refused::aclprofMark as *const c_void,
         "aclprofMarkEx" => refused::aclprofMarkEx as *const c_void,
         "aclprofPush" => refused::aclprofPush as *const c_void,
@@ -851,23 +605,13 @@ pub fn address(name: &str) -> *const c_void {
         "aclprofStr2Id" => refused::aclprofStr2Id as *const c_void,
         "acltdtCreateDataItem" => refused::acltdtCreateDataItem as *const c_void,
         "acltdtDestroyDataItem" => refused::acltdtDestroyDataItem as *const c_void,
-        "acltdtGetTensorTypeFromItem" => {
-            refused::acltdtGetTensorTypeFromItem as *const c_void
-        }
-        "acltdtGetDataTypeFromItem" => {
-            refused::acltdtGetDataTypeFromItem as *const c_void
-        }
-        "acltdtGetDataAddrFromItem" => {
-            refused::acltdtGetDataAddrFromItem as *const c_void
-        }
-        "acltdtGetDataSizeFromItem" => {
-            refused::acltdtGetDataSizeFromItem as *const c_void
-        }
+        "acltdtGetTensorTypeFromItem" => refused::acltdtGetTensorTypeFromItem as *const c_void,
+        "acltdtGetDataTypeFromItem" => refused::acltdtGetDataTypeFromItem as *const c_void,
+        "acltdtGetDataAddrFromItem" => refused::acltdtGetDataAddrFromItem as *const c_void,
+        "acltdtGetDataSizeFromItem" => refused::acltdtGetDataSizeFromItem as *const c_void,
         "acltdtGetDimNumFromItem" => refused::acltdtGetDimNumFromItem as *const c_void,
         "acltdtGetDimsFromItem" => refused::acltdtGetDimsFromItem as *const c_void,
-        "acltdtGetSliceInfoFromItem" => {
-            refused::acltdtGetSliceInfoFromItem as *const c_void
-        }
+        "acltdtGetSliceInfoFromItem" => refused::acltdtGetSliceInfoFromItem as *const c_void,
         "acltdtCreateDataset" => refused::acltdtCreateDataset as *const c_void,
         "acltdtDestroyDataset" => refused::acltdtDestroyDataset as *const c_void,
         "acltdtAddDataItem" => refused::acltdtAddDataItem as *const c_void,
@@ -875,9 +619,7 @@ pub fn address(name: &str) -> *const c_void {
         "acltdtGetDatasetSize" => refused::acltdtGetDatasetSize as *const c_void,
         "acltdtGetDatasetName" => refused::acltdtGetDatasetName as *const c_void,
         "acltdtCreateChannel" => refused::acltdtCreateChannel as *const c_void,
-        "acltdtCreateChannelWithCapacity" => {
-            refused::acltdtCreateChannelWithCapacity as *const c_void
-        }
+        "acltdtCreateChannelWithCapacity" => refused::acltdtCreateChannelWithCapacity as *const c_void,
         "acltdtStopChannel" => refused::acltdtStopChannel as *const c_void,
         "acltdtDestroyChannel" => refused::acltdtDestroyChannel as *const c_void,
         "acltdtCleanChannel" => refused::acltdtCleanChannel as *const c_void,
@@ -913,46 +655,26 @@ pub fn address(name: &str) -> *const c_void {
         "acltdtCreateQueueRoute" => refused::acltdtCreateQueueRoute as *const c_void,
         "acltdtDestroyQueueRoute" => refused::acltdtDestroyQueueRoute as *const c_void,
         "acltdtGetQueueRouteParam" => refused::acltdtGetQueueRouteParam as *const c_void,
-        "acltdtCreateQueueRouteList" => {
-            refused::acltdtCreateQueueRouteList as *const c_void
-        }
-        "acltdtDestroyQueueRouteList" => {
-            refused::acltdtDestroyQueueRouteList as *const c_void
-        }
+        "acltdtCreateQueueRouteList" => refused::acltdtCreateQueueRouteList as *const c_void,
+        "acltdtDestroyQueueRouteList" => refused::acltdtDestroyQueueRouteList as *const c_void,
         "acltdtAddQueueRoute" => refused::acltdtAddQueueRoute as *const c_void,
         "acltdtGetQueueRoute" => refused::acltdtGetQueueRoute as *const c_void,
         "acltdtGetQueueRouteNum" => refused::acltdtGetQueueRouteNum as *const c_void,
-        "acltdtCreateQueueRouteQueryInfo" => {
-            refused::acltdtCreateQueueRouteQueryInfo as *const c_void
-        }
-        "acltdtDestroyQueueRouteQueryInfo" => {
-            refused::acltdtDestroyQueueRouteQueryInfo as *const c_void
-        }
-        "acltdtSetQueueRouteQueryInfo" => {
-            refused::acltdtSetQueueRouteQueryInfo as *const c_void
-        }
+        "acltdtCreateQueueRouteQueryInfo" => refused::acltdtCreateQueueRouteQueryInfo as *const c_void,
+        "acltdtDestroyQueueRouteQueryInfo" => refused::acltdtDestroyQueueRouteQueryInfo as *const c_void,
+        "acltdtSetQueueRouteQueryInfo" => refused::acltdtSetQueueRouteQueryInfo as *const c_void,
         "acldumpRegCallback" => refused::acldumpRegCallback as *const c_void,
         "acldumpUnregCallback" => refused::acldumpUnregCallback as *const c_void,
         "acldumpGetPath" => refused::acldumpGetPath as *const c_void,
-        "acldumpGetExceptionInfoPath" => {
-            refused::acldumpGetExceptionInfoPath as *const c_void
-        }
+        "acldumpGetExceptionInfoPath" => refused::acldumpGetExceptionInfoPath as *const c_void,
         "acldumpSaveExceptionInfo" => refused::acldumpSaveExceptionInfo as *const c_void,
         "aclopStartDumpArgs" => refused::aclopStartDumpArgs as *const c_void,
         "aclopStopDumpArgs" => refused::aclopStopDumpArgs as *const c_void,
         "aclrtAllocatorCreateDesc" => refused::aclrtAllocatorCreateDesc as *const c_void,
-        "aclrtAllocatorDestroyDesc" => {
-            refused::aclrtAllocatorDestroyDesc as *const c_void
-        }
-        "aclrtAllocatorSetObjToDesc" => {
-            refused::aclrtAllocatorSetObjToDesc as *const c_void
-        }
-        "aclrtAllocatorSetAllocFuncToDesc" => {
-            refused::aclrtAllocatorSetAllocFuncToDesc as *const c_void
-        }
-        "aclrtAllocatorSetFreeFuncToDesc" => {
-            refused::aclrtAllocatorSetFreeFuncToDesc as *const c_void
-        }
+        "aclrtAllocatorDestroyDesc" => refused::aclrtAllocatorDestroyDesc as *const c_void,
+        "aclrtAllocatorSetObjToDesc" => refused::aclrtAllocatorSetObjToDesc as *const c_void,
+        "aclrtAllocatorSetAllocFuncToDesc" => refused::aclrtAllocatorSetAllocFuncToDesc as *const c_void,
+        "aclrtAllocatorSetFreeFuncToDesc" => refused::aclrtAllocatorSetFreeFuncToDesc as *const c_void,
         "aclrtAllocatorSetAllocAdviseFuncToDesc" => {
             refused::aclrtAllocatorSetAllocAdviseFuncToDesc as *const c_void
         }
@@ -960,14 +682,10 @@ pub fn address(name: &str) -> *const c_void {
             refused::aclrtAllocatorSetGetAddrFromBlockFuncToDesc as *const c_void
         }
         "aclrtAllocatorRegister" => refused::aclrtAllocatorRegister as *const c_void,
-        "aclrtAllocatorGetByStream" => {
-            refused::aclrtAllocatorGetByStream as *const c_void
-        }
+        "aclrtAllocatorGetByStream" => refused::aclrtAllocatorGetByStream as *const c_void,
         "aclrtAllocatorUnregister" => refused::aclrtAllocatorUnregister as *const c_void,
         "aclplatformGetDeviceInfo" => refused::aclplatformGetDeviceInfo as *const c_void,
-        "aclplatformGetInstructionInfo" => {
-            refused::aclplatformGetInstructionInfo as *const c_void
-        }
+        "aclplatformGetInstructionInfo" => refused::aclplatformGetInstructionInfo as *const c_void,
         "acldvppMalloc" => media::acldvppMalloc as *const c_void,
         "acldvppFree" => media::acldvppFree as *const c_void,
         _ => core::ptr::null(),

@@ -18,12 +18,10 @@ mod error;
 mod host;
 #[allow(non_snake_case, reason = "the names are the ABI's")]
 mod library;
-#[rustfmt::skip]
 #[allow(non_snake_case, reason = "the names are the ABI's")]
 mod operators;
 mod provider;
 /// The functions that a DIOPI host provides to a library, generated from `spec/diopi_runtime`.
-#[rustfmt::skip]
 pub mod runtime;
 use runtime as diopi_runtime;
 

@@ -27,7 +27,6 @@
 //! destructors; this crate does not catch exceptions from calls to PaddlePaddle. Errors and panics of an
 //! operator become PaddlePaddle exceptions, such as `ValueError` or `RuntimeError` in Python.
 
-#[rustfmt::skip]
 mod bindings;
 mod constants;
 mod error;
@@ -35,7 +34,6 @@ mod host;
 mod kernel;
 mod operators;
 /// The functions that PaddlePaddle exports to a plugin: the kernel C API, generated from `spec/paddle`.
-#[rustfmt::skip]
 #[allow(dead_code, unused_imports, reason = "it contains all that the spec describes")]
 mod paddle;
 mod provider;

@@ -24,12 +24,7 @@ pub trait Activation: Send + Sync {
     ///
     /// * `out`: The result.
     /// * `x`: The input.
-    fn relu(
-        &self,
-        launch: Launch,
-        out: &mut TensorMut<'_>,
-        x: &TensorRef<'_>,
-    ) -> Result<()> {
+    fn relu(&self, launch: Launch, out: &mut TensorMut<'_>, x: &TensorRef<'_>) -> Result<()> {
         Err(Error::unsupported("relu"))
     }
 
@@ -55,12 +50,7 @@ pub trait Activation: Send + Sync {
     ///
     /// * `out`: The result.
     /// * `x`: The input.
-    fn relu6(
-        &self,
-        launch: Launch,
-        out: &mut TensorMut<'_>,
-        x: &TensorRef<'_>,
-    ) -> Result<()> {
+    fn relu6(&self, launch: Launch, out: &mut TensorMut<'_>, x: &TensorRef<'_>) -> Result<()> {
         Err(Error::unsupported("relu6"))
     }
 
@@ -206,13 +196,7 @@ pub trait Activation: Send + Sync {
     /// * `out`: The result.
     /// * `x`: The input.
     /// * `alpha`: The negative of the limit at minus infinity.
-    fn elu(
-        &self,
-        launch: Launch,
-        out: &mut TensorMut<'_>,
-        x: &TensorRef<'_>,
-        alpha: f64,
-    ) -> Result<()> {
+    fn elu(&self, launch: Launch, out: &mut TensorMut<'_>, x: &TensorRef<'_>, alpha: f64) -> Result<()> {
         Err(Error::unsupported("elu"))
     }
 
@@ -279,13 +263,7 @@ pub trait Activation: Send + Sync {
     /// * `out`: The result.
     /// * `x`: The input.
     /// * `alpha`: The negative of the limit at minus infinity; not 0.
-    fn celu(
-        &self,
-        launch: Launch,
-        out: &mut TensorMut<'_>,
-        x: &TensorRef<'_>,
-        alpha: f64,
-    ) -> Result<()> {
+    fn celu(&self, launch: Launch, out: &mut TensorMut<'_>, x: &TensorRef<'_>, alpha: f64) -> Result<()> {
         Err(Error::unsupported("celu"))
     }
 
@@ -352,12 +330,7 @@ pub trait Activation: Send + Sync {
     ///
     /// * `out`: The result.
     /// * `x`: The input.
-    fn silu(
-        &self,
-        launch: Launch,
-        out: &mut TensorMut<'_>,
-        x: &TensorRef<'_>,
-    ) -> Result<()> {
+    fn silu(&self, launch: Launch, out: &mut TensorMut<'_>, x: &TensorRef<'_>) -> Result<()> {
         Err(Error::unsupported("silu"))
     }
 
@@ -384,13 +357,7 @@ pub trait Activation: Send + Sync {
     /// * `out`: The result.
     /// * `x`: The input.
     /// * `beta`: Factor of the input of the sigmoid.
-    fn swish(
-        &self,
-        launch: Launch,
-        out: &mut TensorMut<'_>,
-        x: &TensorRef<'_>,
-        beta: f64,
-    ) -> Result<()> {
+    fn swish(&self, launch: Launch, out: &mut TensorMut<'_>, x: &TensorRef<'_>, beta: f64) -> Result<()> {
         Err(Error::unsupported("swish"))
     }
 
@@ -464,12 +431,7 @@ pub trait Activation: Send + Sync {
     ///
     /// * `out`: The result.
     /// * `x`: The input.
-    fn mish(
-        &self,
-        launch: Launch,
-        out: &mut TensorMut<'_>,
-        x: &TensorRef<'_>,
-    ) -> Result<()> {
+    fn mish(&self, launch: Launch, out: &mut TensorMut<'_>, x: &TensorRef<'_>) -> Result<()> {
         Err(Error::unsupported("mish"))
     }
 
@@ -565,12 +527,7 @@ pub trait Activation: Send + Sync {
     ///
     /// * `out`: The result.
     /// * `x`: The input.
-    fn softsign(
-        &self,
-        launch: Launch,
-        out: &mut TensorMut<'_>,
-        x: &TensorRef<'_>,
-    ) -> Result<()> {
+    fn softsign(&self, launch: Launch, out: &mut TensorMut<'_>, x: &TensorRef<'_>) -> Result<()> {
         Err(Error::unsupported("softsign"))
     }
 
@@ -596,12 +553,7 @@ pub trait Activation: Send + Sync {
     ///
     /// * `out`: The result.
     /// * `x`: The input.
-    fn sigmoid(
-        &self,
-        launch: Launch,
-        out: &mut TensorMut<'_>,
-        x: &TensorRef<'_>,
-    ) -> Result<()> {
+    fn sigmoid(&self, launch: Launch, out: &mut TensorMut<'_>, x: &TensorRef<'_>) -> Result<()> {
         Err(Error::unsupported("sigmoid"))
     }
 
@@ -627,12 +579,7 @@ pub trait Activation: Send + Sync {
     ///
     /// * `out`: The result.
     /// * `x`: The input.
-    fn log_sigmoid(
-        &self,
-        launch: Launch,
-        out: &mut TensorMut<'_>,
-        x: &TensorRef<'_>,
-    ) -> Result<()> {
+    fn log_sigmoid(&self, launch: Launch, out: &mut TensorMut<'_>, x: &TensorRef<'_>) -> Result<()> {
         Err(Error::unsupported("log_sigmoid"))
     }
 
@@ -657,12 +604,7 @@ pub trait Activation: Send + Sync {
     ///
     /// * `out`: The result.
     /// * `x`: The input.
-    fn tanh(
-        &self,
-        launch: Launch,
-        out: &mut TensorMut<'_>,
-        x: &TensorRef<'_>,
-    ) -> Result<()> {
+    fn tanh(&self, launch: Launch, out: &mut TensorMut<'_>, x: &TensorRef<'_>) -> Result<()> {
         Err(Error::unsupported("tanh"))
     }
 
@@ -768,12 +710,7 @@ pub trait Activation: Send + Sync {
     ///
     /// * `out`: The result.
     /// * `x`: The input.
-    fn hard_swish(
-        &self,
-        launch: Launch,
-        out: &mut TensorMut<'_>,
-        x: &TensorRef<'_>,
-    ) -> Result<()> {
+    fn hard_swish(&self, launch: Launch, out: &mut TensorMut<'_>, x: &TensorRef<'_>) -> Result<()> {
         Err(Error::unsupported("hard_swish"))
     }
 
@@ -903,12 +840,7 @@ pub trait Activation: Send + Sync {
     ///
     /// * `out`: The result.
     /// * `x`: The input.
-    fn tanh_shrink(
-        &self,
-        launch: Launch,
-        out: &mut TensorMut<'_>,
-        x: &TensorRef<'_>,
-    ) -> Result<()> {
+    fn tanh_shrink(&self, launch: Launch, out: &mut TensorMut<'_>, x: &TensorRef<'_>) -> Result<()> {
         Err(Error::unsupported("tanh_shrink"))
     }
 

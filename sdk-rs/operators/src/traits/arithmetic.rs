@@ -35,24 +35,14 @@ pub trait Arithmetic: Send + Sync {
     /// Computes the gradient of [`add`](Self::add) by `a`.
     ///
     /// `da = dout`.
-    fn add_da(
-        &self,
-        launch: Launch,
-        da: &mut TensorMut<'_>,
-        dout: &TensorRef<'_>,
-    ) -> Result<()> {
+    fn add_da(&self, launch: Launch, da: &mut TensorMut<'_>, dout: &TensorRef<'_>) -> Result<()> {
         Err(Error::unsupported("add_da"))
     }
 
     /// Computes the gradient of [`add`](Self::add) by `b`.
     ///
     /// `db = dout`.
-    fn add_db(
-        &self,
-        launch: Launch,
-        db: &mut TensorMut<'_>,
-        dout: &TensorRef<'_>,
-    ) -> Result<()> {
+    fn add_db(&self, launch: Launch, db: &mut TensorMut<'_>, dout: &TensorRef<'_>) -> Result<()> {
         Err(Error::unsupported("add_db"))
     }
 
@@ -78,24 +68,14 @@ pub trait Arithmetic: Send + Sync {
     /// Computes the gradient of [`subtract`](Self::subtract) by `a`.
     ///
     /// `da = dout`.
-    fn subtract_da(
-        &self,
-        launch: Launch,
-        da: &mut TensorMut<'_>,
-        dout: &TensorRef<'_>,
-    ) -> Result<()> {
+    fn subtract_da(&self, launch: Launch, da: &mut TensorMut<'_>, dout: &TensorRef<'_>) -> Result<()> {
         Err(Error::unsupported("subtract_da"))
     }
 
     /// Computes the gradient of [`subtract`](Self::subtract) by `b`.
     ///
     /// `db = -dout`.
-    fn subtract_db(
-        &self,
-        launch: Launch,
-        db: &mut TensorMut<'_>,
-        dout: &TensorRef<'_>,
-    ) -> Result<()> {
+    fn subtract_db(&self, launch: Launch, db: &mut TensorMut<'_>, dout: &TensorRef<'_>) -> Result<()> {
         Err(Error::unsupported("subtract_db"))
     }
 
@@ -218,24 +198,14 @@ pub trait Arithmetic: Send + Sync {
     /// Computes the gradient of [`trunc_divide`](Self::trunc_divide) by `a`.
     ///
     /// `da = 0 * dout`.
-    fn trunc_divide_da(
-        &self,
-        launch: Launch,
-        da: &mut TensorMut<'_>,
-        dout: &TensorRef<'_>,
-    ) -> Result<()> {
+    fn trunc_divide_da(&self, launch: Launch, da: &mut TensorMut<'_>, dout: &TensorRef<'_>) -> Result<()> {
         Err(Error::unsupported("trunc_divide_da"))
     }
 
     /// Computes the gradient of [`trunc_divide`](Self::trunc_divide) by `b`.
     ///
     /// `db = 0 * dout`.
-    fn trunc_divide_db(
-        &self,
-        launch: Launch,
-        db: &mut TensorMut<'_>,
-        dout: &TensorRef<'_>,
-    ) -> Result<()> {
+    fn trunc_divide_db(&self, launch: Launch, db: &mut TensorMut<'_>, dout: &TensorRef<'_>) -> Result<()> {
         Err(Error::unsupported("trunc_divide_db"))
     }
 
@@ -267,24 +237,14 @@ pub trait Arithmetic: Send + Sync {
     /// Computes the gradient of [`floor_divide`](Self::floor_divide) by `a`.
     ///
     /// `da = 0 * dout`.
-    fn floor_divide_da(
-        &self,
-        launch: Launch,
-        da: &mut TensorMut<'_>,
-        dout: &TensorRef<'_>,
-    ) -> Result<()> {
+    fn floor_divide_da(&self, launch: Launch, da: &mut TensorMut<'_>, dout: &TensorRef<'_>) -> Result<()> {
         Err(Error::unsupported("floor_divide_da"))
     }
 
     /// Computes the gradient of [`floor_divide`](Self::floor_divide) by `b`.
     ///
     /// `db = 0 * dout`.
-    fn floor_divide_db(
-        &self,
-        launch: Launch,
-        db: &mut TensorMut<'_>,
-        dout: &TensorRef<'_>,
-    ) -> Result<()> {
+    fn floor_divide_db(&self, launch: Launch, db: &mut TensorMut<'_>, dout: &TensorRef<'_>) -> Result<()> {
         Err(Error::unsupported("floor_divide_db"))
     }
 
@@ -315,12 +275,7 @@ pub trait Arithmetic: Send + Sync {
     /// Computes the gradient of [`remainder`](Self::remainder) by `a`.
     ///
     /// `da = dout`.
-    fn remainder_da(
-        &self,
-        launch: Launch,
-        da: &mut TensorMut<'_>,
-        dout: &TensorRef<'_>,
-    ) -> Result<()> {
+    fn remainder_da(&self, launch: Launch, da: &mut TensorMut<'_>, dout: &TensorRef<'_>) -> Result<()> {
         Err(Error::unsupported("remainder_da"))
     }
 
@@ -362,12 +317,7 @@ pub trait Arithmetic: Send + Sync {
     /// Computes the gradient of [`fmod`](Self::fmod) by `a`.
     ///
     /// `da = dout`.
-    fn fmod_da(
-        &self,
-        launch: Launch,
-        da: &mut TensorMut<'_>,
-        dout: &TensorRef<'_>,
-    ) -> Result<()> {
+    fn fmod_da(&self, launch: Launch, da: &mut TensorMut<'_>, dout: &TensorRef<'_>) -> Result<()> {
         Err(Error::unsupported("fmod_da"))
     }
 
@@ -660,12 +610,7 @@ pub trait Arithmetic: Send + Sync {
     /// Computes the gradient of [`heaviside`](Self::heaviside) by `a`.
     ///
     /// `da = 0 * dout`.
-    fn heaviside_da(
-        &self,
-        launch: Launch,
-        da: &mut TensorMut<'_>,
-        dout: &TensorRef<'_>,
-    ) -> Result<()> {
+    fn heaviside_da(&self, launch: Launch, da: &mut TensorMut<'_>, dout: &TensorRef<'_>) -> Result<()> {
         Err(Error::unsupported("heaviside_da"))
     }
 
@@ -818,12 +763,7 @@ pub trait Arithmetic: Send + Sync {
     /// Computes the gradient of [`copysign`](Self::copysign) by `b`.
     ///
     /// `db = 0 * dout`.
-    fn copysign_db(
-        &self,
-        launch: Launch,
-        db: &mut TensorMut<'_>,
-        dout: &TensorRef<'_>,
-    ) -> Result<()> {
+    fn copysign_db(&self, launch: Launch, db: &mut TensorMut<'_>, dout: &TensorRef<'_>) -> Result<()> {
         Err(Error::unsupported("copysign_db"))
     }
 
@@ -916,12 +856,7 @@ pub trait Arithmetic: Send + Sync {
     /// Computes the gradient of [`addcmul`](Self::addcmul) by `x`.
     ///
     /// `dx = dout`.
-    fn addcmul_dx(
-        &self,
-        launch: Launch,
-        dx: &mut TensorMut<'_>,
-        dout: &TensorRef<'_>,
-    ) -> Result<()> {
+    fn addcmul_dx(&self, launch: Launch, dx: &mut TensorMut<'_>, dout: &TensorRef<'_>) -> Result<()> {
         Err(Error::unsupported("addcmul_dx"))
     }
 
@@ -979,12 +914,7 @@ pub trait Arithmetic: Send + Sync {
     /// Computes the gradient of [`addcdiv`](Self::addcdiv) by `x`.
     ///
     /// `dx = dout`.
-    fn addcdiv_dx(
-        &self,
-        launch: Launch,
-        dx: &mut TensorMut<'_>,
-        dout: &TensorRef<'_>,
-    ) -> Result<()> {
+    fn addcdiv_dx(&self, launch: Launch, dx: &mut TensorMut<'_>, dout: &TensorRef<'_>) -> Result<()> {
         Err(Error::unsupported("addcdiv_dx"))
     }
 

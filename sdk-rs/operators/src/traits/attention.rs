@@ -92,12 +92,7 @@ pub trait Attention: Send + Sync {
     ///
     /// * `out`: The result.
     /// * `x`: The scores, `[…, length, length]`.
-    fn causal_softmax(
-        &self,
-        launch: Launch,
-        out: &mut TensorMut<'_>,
-        x: &TensorRef<'_>,
-    ) -> Result<()> {
+    fn causal_softmax(&self, launch: Launch, out: &mut TensorMut<'_>, x: &TensorRef<'_>) -> Result<()> {
         Err(Error::unsupported("causal_softmax"))
     }
 }

@@ -163,12 +163,7 @@ pub trait Comparison: Send + Sync {
     ///
     /// * `out`: The result.
     /// * `x`: The input.
-    fn is_nan(
-        &self,
-        launch: Launch,
-        out: &mut TensorMut<'_>,
-        x: &TensorRef<'_>,
-    ) -> Result<()> {
+    fn is_nan(&self, launch: Launch, out: &mut TensorMut<'_>, x: &TensorRef<'_>) -> Result<()> {
         Err(Error::unsupported("is_nan"))
     }
 
@@ -180,12 +175,7 @@ pub trait Comparison: Send + Sync {
     ///
     /// * `out`: The result.
     /// * `x`: The input.
-    fn is_inf(
-        &self,
-        launch: Launch,
-        out: &mut TensorMut<'_>,
-        x: &TensorRef<'_>,
-    ) -> Result<()> {
+    fn is_inf(&self, launch: Launch, out: &mut TensorMut<'_>, x: &TensorRef<'_>) -> Result<()> {
         Err(Error::unsupported("is_inf"))
     }
 
@@ -197,12 +187,7 @@ pub trait Comparison: Send + Sync {
     ///
     /// * `out`: The result.
     /// * `x`: The input.
-    fn is_finite(
-        &self,
-        launch: Launch,
-        out: &mut TensorMut<'_>,
-        x: &TensorRef<'_>,
-    ) -> Result<()> {
+    fn is_finite(&self, launch: Launch, out: &mut TensorMut<'_>, x: &TensorRef<'_>) -> Result<()> {
         Err(Error::unsupported("is_finite"))
     }
 }

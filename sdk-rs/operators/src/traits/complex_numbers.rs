@@ -14,12 +14,7 @@ pub trait ComplexNumbers: Send + Sync {
     ///
     /// * `out`: The absolute values, real.
     /// * `x`: The numbers.
-    fn complex_abs(
-        &self,
-        launch: Launch,
-        out: &mut TensorMut<'_>,
-        x: &TensorRef<'_>,
-    ) -> Result<()> {
+    fn complex_abs(&self, launch: Launch, out: &mut TensorMut<'_>, x: &TensorRef<'_>) -> Result<()> {
         Err(Error::unsupported("complex_abs"))
     }
 
@@ -44,12 +39,7 @@ pub trait ComplexNumbers: Send + Sync {
     ///
     /// * `out`: The angles, real.
     /// * `x`: The numbers.
-    fn complex_angle(
-        &self,
-        launch: Launch,
-        out: &mut TensorMut<'_>,
-        x: &TensorRef<'_>,
-    ) -> Result<()> {
+    fn complex_angle(&self, launch: Launch, out: &mut TensorMut<'_>, x: &TensorRef<'_>) -> Result<()> {
         Err(Error::unsupported("complex_angle"))
     }
 
@@ -76,12 +66,7 @@ pub trait ComplexNumbers: Send + Sync {
     ///
     /// * `out`: The conjugates.
     /// * `x`: The numbers.
-    fn conj(
-        &self,
-        launch: Launch,
-        out: &mut TensorMut<'_>,
-        x: &TensorRef<'_>,
-    ) -> Result<()> {
+    fn conj(&self, launch: Launch, out: &mut TensorMut<'_>, x: &TensorRef<'_>) -> Result<()> {
         Err(Error::unsupported("conj"))
     }
 
@@ -89,12 +74,7 @@ pub trait ComplexNumbers: Send + Sync {
     ///
     /// * `out`: The result.
     /// * `x`: The numbers.
-    fn complex_is_nan(
-        &self,
-        launch: Launch,
-        out: &mut TensorMut<'_>,
-        x: &TensorRef<'_>,
-    ) -> Result<()> {
+    fn complex_is_nan(&self, launch: Launch, out: &mut TensorMut<'_>, x: &TensorRef<'_>) -> Result<()> {
         Err(Error::unsupported("complex_is_nan"))
     }
 
@@ -102,12 +82,7 @@ pub trait ComplexNumbers: Send + Sync {
     ///
     /// * `out`: The result.
     /// * `x`: The numbers.
-    fn complex_is_inf(
-        &self,
-        launch: Launch,
-        out: &mut TensorMut<'_>,
-        x: &TensorRef<'_>,
-    ) -> Result<()> {
+    fn complex_is_inf(&self, launch: Launch, out: &mut TensorMut<'_>, x: &TensorRef<'_>) -> Result<()> {
         Err(Error::unsupported("complex_is_inf"))
     }
 
@@ -115,12 +90,7 @@ pub trait ComplexNumbers: Send + Sync {
     ///
     /// * `out`: The result.
     /// * `x`: The numbers.
-    fn complex_is_finite(
-        &self,
-        launch: Launch,
-        out: &mut TensorMut<'_>,
-        x: &TensorRef<'_>,
-    ) -> Result<()> {
+    fn complex_is_finite(&self, launch: Launch, out: &mut TensorMut<'_>, x: &TensorRef<'_>) -> Result<()> {
         Err(Error::unsupported("complex_is_finite"))
     }
 
@@ -128,12 +98,7 @@ pub trait ComplexNumbers: Send + Sync {
     ///
     /// * `out`: The real parts, real.
     /// * `x`: The numbers.
-    fn real(
-        &self,
-        launch: Launch,
-        out: &mut TensorMut<'_>,
-        x: &TensorRef<'_>,
-    ) -> Result<()> {
+    fn real(&self, launch: Launch, out: &mut TensorMut<'_>, x: &TensorRef<'_>) -> Result<()> {
         Err(Error::unsupported("real"))
     }
 
@@ -141,12 +106,7 @@ pub trait ComplexNumbers: Send + Sync {
     ///
     /// * `dx`: The gradient of `x`, complex.
     /// * `dout`: The gradient of the real parts.
-    fn real_grad(
-        &self,
-        launch: Launch,
-        dx: &mut TensorMut<'_>,
-        dout: &TensorRef<'_>,
-    ) -> Result<()> {
+    fn real_grad(&self, launch: Launch, dx: &mut TensorMut<'_>, dout: &TensorRef<'_>) -> Result<()> {
         Err(Error::unsupported("real_grad"))
     }
 
@@ -154,12 +114,7 @@ pub trait ComplexNumbers: Send + Sync {
     ///
     /// * `out`: The imaginary parts, real.
     /// * `x`: The numbers.
-    fn imag(
-        &self,
-        launch: Launch,
-        out: &mut TensorMut<'_>,
-        x: &TensorRef<'_>,
-    ) -> Result<()> {
+    fn imag(&self, launch: Launch, out: &mut TensorMut<'_>, x: &TensorRef<'_>) -> Result<()> {
         Err(Error::unsupported("imag"))
     }
 
@@ -167,12 +122,7 @@ pub trait ComplexNumbers: Send + Sync {
     ///
     /// * `dx`: The gradient of `x`, complex.
     /// * `dout`: The gradient of the imaginary parts.
-    fn imag_grad(
-        &self,
-        launch: Launch,
-        dx: &mut TensorMut<'_>,
-        dout: &TensorRef<'_>,
-    ) -> Result<()> {
+    fn imag_grad(&self, launch: Launch, dx: &mut TensorMut<'_>, dout: &TensorRef<'_>) -> Result<()> {
         Err(Error::unsupported("imag_grad"))
     }
 
@@ -214,12 +164,7 @@ pub trait ComplexNumbers: Send + Sync {
     ///
     /// * `out`: The numbers, complex, without that dimension.
     /// * `x`: The parts: the last dimension has two elements.
-    fn as_complex(
-        &self,
-        launch: Launch,
-        out: &mut TensorMut<'_>,
-        x: &TensorRef<'_>,
-    ) -> Result<()> {
+    fn as_complex(&self, launch: Launch, out: &mut TensorMut<'_>, x: &TensorRef<'_>) -> Result<()> {
         Err(Error::unsupported("as_complex"))
     }
 
@@ -227,12 +172,7 @@ pub trait ComplexNumbers: Send + Sync {
     ///
     /// * `out`: The parts, real, with a last dimension of two elements.
     /// * `x`: The numbers.
-    fn as_real(
-        &self,
-        launch: Launch,
-        out: &mut TensorMut<'_>,
-        x: &TensorRef<'_>,
-    ) -> Result<()> {
+    fn as_real(&self, launch: Launch, out: &mut TensorMut<'_>, x: &TensorRef<'_>) -> Result<()> {
         Err(Error::unsupported("as_real"))
     }
 

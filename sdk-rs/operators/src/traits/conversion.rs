@@ -16,12 +16,7 @@ pub trait Conversion: Send + Sync {
     ///
     /// * `out`: The result. It may be the same memory as `x`.
     /// * `x`: The input.
-    fn cast(
-        &self,
-        launch: Launch,
-        out: &mut TensorMut<'_>,
-        x: &TensorRef<'_>,
-    ) -> Result<()> {
+    fn cast(&self, launch: Launch, out: &mut TensorMut<'_>, x: &TensorRef<'_>) -> Result<()> {
         Err(Error::unsupported("cast"))
     }
 }

@@ -108,12 +108,7 @@ pub trait Creation: Send + Sync {
     ///
     /// * `out`: The result.
     /// * `value`: The value, a tensor of one element.
-    fn full_with_tensor(
-        &self,
-        launch: Launch,
-        out: &mut TensorMut<'_>,
-        value: &TensorRef<'_>,
-    ) -> Result<()> {
+    fn full_with_tensor(&self, launch: Launch, out: &mut TensorMut<'_>, value: &TensorRef<'_>) -> Result<()> {
         Err(Error::unsupported("full_with_tensor"))
     }
 
@@ -155,12 +150,7 @@ pub trait Creation: Send + Sync {
     ///
     /// * `dx`: The gradient, zero. It may be the same memory as `dout`.
     /// * `dout`: The gradient of the result.
-    fn zero_grad(
-        &self,
-        launch: Launch,
-        dx: &mut TensorMut<'_>,
-        dout: &TensorRef<'_>,
-    ) -> Result<()> {
+    fn zero_grad(&self, launch: Launch, dx: &mut TensorMut<'_>, dout: &TensorRef<'_>) -> Result<()> {
         Err(Error::unsupported("zero_grad"))
     }
 }

@@ -187,12 +187,7 @@ pub trait Decomposition: Send + Sync {
     ///
     /// * `out`: The inverses.
     /// * `x`: The matrices.
-    fn inverse(
-        &self,
-        launch: Launch,
-        out: &mut TensorMut<'_>,
-        x: &TensorRef<'_>,
-    ) -> Result<()> {
+    fn inverse(&self, launch: Launch, out: &mut TensorMut<'_>, x: &TensorRef<'_>) -> Result<()> {
         Err(Error::unsupported("inverse"))
     }
 
@@ -229,12 +224,7 @@ pub trait Decomposition: Send + Sync {
     }
 
     /// Computes the shape of an output of [`solve`](Self::solve).
-    fn solve_out_shape(
-        &self,
-        launch: Launch,
-        x: &TensorRef<'_>,
-        y: &TensorRef<'_>,
-    ) -> Result<Vec<usize>> {
+    fn solve_out_shape(&self, launch: Launch, x: &TensorRef<'_>, y: &TensorRef<'_>) -> Result<Vec<usize>> {
         Err(Error::unsupported("solve_out_shape"))
     }
 
@@ -263,21 +253,12 @@ pub trait Decomposition: Send + Sync {
     ///
     /// * `out`: The determinants.
     /// * `x`: The matrices.
-    fn determinant(
-        &self,
-        launch: Launch,
-        out: &mut TensorMut<'_>,
-        x: &TensorRef<'_>,
-    ) -> Result<()> {
+    fn determinant(&self, launch: Launch, out: &mut TensorMut<'_>, x: &TensorRef<'_>) -> Result<()> {
         Err(Error::unsupported("determinant"))
     }
 
     /// Computes the shape of an output of [`determinant`](Self::determinant).
-    fn determinant_out_shape(
-        &self,
-        launch: Launch,
-        x: &TensorRef<'_>,
-    ) -> Result<Vec<usize>> {
+    fn determinant_out_shape(&self, launch: Launch, x: &TensorRef<'_>) -> Result<Vec<usize>> {
         Err(Error::unsupported("determinant_out_shape"))
     }
 
@@ -304,21 +285,12 @@ pub trait Decomposition: Send + Sync {
     ///
     /// * `out`: The signs, then the logarithms: the first dimension has two elements.
     /// * `x`: The matrices.
-    fn slogdet(
-        &self,
-        launch: Launch,
-        out: &mut TensorMut<'_>,
-        x: &TensorRef<'_>,
-    ) -> Result<()> {
+    fn slogdet(&self, launch: Launch, out: &mut TensorMut<'_>, x: &TensorRef<'_>) -> Result<()> {
         Err(Error::unsupported("slogdet"))
     }
 
     /// Computes the shape of an output of [`slogdet`](Self::slogdet).
-    fn slogdet_out_shape(
-        &self,
-        launch: Launch,
-        x: &TensorRef<'_>,
-    ) -> Result<Vec<usize>> {
+    fn slogdet_out_shape(&self, launch: Launch, x: &TensorRef<'_>) -> Result<Vec<usize>> {
         Err(Error::unsupported("slogdet_out_shape"))
     }
 
@@ -491,12 +463,7 @@ pub trait Decomposition: Send + Sync {
     ///
     /// * `s`: The singular values, real.
     /// * `x`: The matrices.
-    fn svdvals(
-        &self,
-        launch: Launch,
-        s: &mut TensorMut<'_>,
-        x: &TensorRef<'_>,
-    ) -> Result<()> {
+    fn svdvals(&self, launch: Launch, s: &mut TensorMut<'_>, x: &TensorRef<'_>) -> Result<()> {
         Err(Error::unsupported("svdvals"))
     }
 
@@ -653,13 +620,7 @@ pub trait Decomposition: Send + Sync {
     /// * `out`: The powers.
     /// * `x`: The matrices.
     /// * `n`: The exponent.
-    fn matrix_power(
-        &self,
-        launch: Launch,
-        out: &mut TensorMut<'_>,
-        x: &TensorRef<'_>,
-        n: i64,
-    ) -> Result<()> {
+    fn matrix_power(&self, launch: Launch, out: &mut TensorMut<'_>, x: &TensorRef<'_>, n: i64) -> Result<()> {
         Err(Error::unsupported("matrix_power"))
     }
 
@@ -686,12 +647,7 @@ pub trait Decomposition: Send + Sync {
     ///
     /// * `out`: The product.
     /// * `x`: The matrices.
-    fn multi_dot(
-        &self,
-        launch: Launch,
-        out: &mut TensorMut<'_>,
-        x: &[TensorRef<'_>],
-    ) -> Result<()> {
+    fn multi_dot(&self, launch: Launch, out: &mut TensorMut<'_>, x: &[TensorRef<'_>]) -> Result<()> {
         Err(Error::unsupported("multi_dot"))
     }
 

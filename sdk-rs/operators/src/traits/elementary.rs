@@ -23,24 +23,14 @@ pub trait Elementary: Send + Sync {
     ///
     /// * `out`: The result.
     /// * `x`: The input.
-    fn copy(
-        &self,
-        launch: Launch,
-        out: &mut TensorMut<'_>,
-        x: &TensorRef<'_>,
-    ) -> Result<()> {
+    fn copy(&self, launch: Launch, out: &mut TensorMut<'_>, x: &TensorRef<'_>) -> Result<()> {
         Err(Error::unsupported("copy"))
     }
 
     /// Computes the gradient of [`copy`](Self::copy) by `x`.
     ///
     /// `dx = dout`.
-    fn copy_dx(
-        &self,
-        launch: Launch,
-        dx: &mut TensorMut<'_>,
-        dout: &TensorRef<'_>,
-    ) -> Result<()> {
+    fn copy_dx(&self, launch: Launch, dx: &mut TensorMut<'_>, dout: &TensorRef<'_>) -> Result<()> {
         Err(Error::unsupported("copy_dx"))
     }
 
@@ -52,24 +42,14 @@ pub trait Elementary: Send + Sync {
     ///
     /// * `out`: The result.
     /// * `x`: The input.
-    fn negative(
-        &self,
-        launch: Launch,
-        out: &mut TensorMut<'_>,
-        x: &TensorRef<'_>,
-    ) -> Result<()> {
+    fn negative(&self, launch: Launch, out: &mut TensorMut<'_>, x: &TensorRef<'_>) -> Result<()> {
         Err(Error::unsupported("negative"))
     }
 
     /// Computes the gradient of [`negative`](Self::negative) by `x`.
     ///
     /// `dx = -dout`.
-    fn negative_dx(
-        &self,
-        launch: Launch,
-        dx: &mut TensorMut<'_>,
-        dout: &TensorRef<'_>,
-    ) -> Result<()> {
+    fn negative_dx(&self, launch: Launch, dx: &mut TensorMut<'_>, dout: &TensorRef<'_>) -> Result<()> {
         Err(Error::unsupported("negative_dx"))
     }
 
@@ -85,12 +65,7 @@ pub trait Elementary: Send + Sync {
     ///
     /// * `out`: The result.
     /// * `x`: The input.
-    fn abs(
-        &self,
-        launch: Launch,
-        out: &mut TensorMut<'_>,
-        x: &TensorRef<'_>,
-    ) -> Result<()> {
+    fn abs(&self, launch: Launch, out: &mut TensorMut<'_>, x: &TensorRef<'_>) -> Result<()> {
         Err(Error::unsupported("abs"))
     }
 
@@ -115,24 +90,14 @@ pub trait Elementary: Send + Sync {
     ///
     /// * `out`: The result.
     /// * `x`: The input.
-    fn sign(
-        &self,
-        launch: Launch,
-        out: &mut TensorMut<'_>,
-        x: &TensorRef<'_>,
-    ) -> Result<()> {
+    fn sign(&self, launch: Launch, out: &mut TensorMut<'_>, x: &TensorRef<'_>) -> Result<()> {
         Err(Error::unsupported("sign"))
     }
 
     /// Computes the gradient of [`sign`](Self::sign) by `x`.
     ///
     /// `dx = 0 * dout`.
-    fn sign_dx(
-        &self,
-        launch: Launch,
-        dx: &mut TensorMut<'_>,
-        dout: &TensorRef<'_>,
-    ) -> Result<()> {
+    fn sign_dx(&self, launch: Launch, dx: &mut TensorMut<'_>, dout: &TensorRef<'_>) -> Result<()> {
         Err(Error::unsupported("sign_dx"))
     }
 
@@ -145,24 +110,14 @@ pub trait Elementary: Send + Sync {
     ///
     /// * `out`: The result.
     /// * `x`: The input.
-    fn angle(
-        &self,
-        launch: Launch,
-        out: &mut TensorMut<'_>,
-        x: &TensorRef<'_>,
-    ) -> Result<()> {
+    fn angle(&self, launch: Launch, out: &mut TensorMut<'_>, x: &TensorRef<'_>) -> Result<()> {
         Err(Error::unsupported("angle"))
     }
 
     /// Computes the gradient of [`angle`](Self::angle) by `x`.
     ///
     /// `dx = 0 * dout`.
-    fn angle_dx(
-        &self,
-        launch: Launch,
-        dx: &mut TensorMut<'_>,
-        dout: &TensorRef<'_>,
-    ) -> Result<()> {
+    fn angle_dx(&self, launch: Launch, dx: &mut TensorMut<'_>, dout: &TensorRef<'_>) -> Result<()> {
         Err(Error::unsupported("angle_dx"))
     }
 
@@ -174,12 +129,7 @@ pub trait Elementary: Send + Sync {
     ///
     /// * `out`: The result.
     /// * `x`: The input.
-    fn square(
-        &self,
-        launch: Launch,
-        out: &mut TensorMut<'_>,
-        x: &TensorRef<'_>,
-    ) -> Result<()> {
+    fn square(&self, launch: Launch, out: &mut TensorMut<'_>, x: &TensorRef<'_>) -> Result<()> {
         Err(Error::unsupported("square"))
     }
 
@@ -204,12 +154,7 @@ pub trait Elementary: Send + Sync {
     ///
     /// * `out`: The result.
     /// * `x`: The input.
-    fn reciprocal(
-        &self,
-        launch: Launch,
-        out: &mut TensorMut<'_>,
-        x: &TensorRef<'_>,
-    ) -> Result<()> {
+    fn reciprocal(&self, launch: Launch, out: &mut TensorMut<'_>, x: &TensorRef<'_>) -> Result<()> {
         Err(Error::unsupported("reciprocal"))
     }
 
@@ -235,12 +180,7 @@ pub trait Elementary: Send + Sync {
     ///
     /// * `out`: The result.
     /// * `x`: The input.
-    fn sqrt(
-        &self,
-        launch: Launch,
-        out: &mut TensorMut<'_>,
-        x: &TensorRef<'_>,
-    ) -> Result<()> {
+    fn sqrt(&self, launch: Launch, out: &mut TensorMut<'_>, x: &TensorRef<'_>) -> Result<()> {
         Err(Error::unsupported("sqrt"))
     }
 
@@ -266,12 +206,7 @@ pub trait Elementary: Send + Sync {
     ///
     /// * `out`: The result.
     /// * `x`: The input.
-    fn rsqrt(
-        &self,
-        launch: Launch,
-        out: &mut TensorMut<'_>,
-        x: &TensorRef<'_>,
-    ) -> Result<()> {
+    fn rsqrt(&self, launch: Launch, out: &mut TensorMut<'_>, x: &TensorRef<'_>) -> Result<()> {
         Err(Error::unsupported("rsqrt"))
     }
 
@@ -297,12 +232,7 @@ pub trait Elementary: Send + Sync {
     ///
     /// * `out`: The result.
     /// * `x`: The input.
-    fn exp(
-        &self,
-        launch: Launch,
-        out: &mut TensorMut<'_>,
-        x: &TensorRef<'_>,
-    ) -> Result<()> {
+    fn exp(&self, launch: Launch, out: &mut TensorMut<'_>, x: &TensorRef<'_>) -> Result<()> {
         Err(Error::unsupported("exp"))
     }
 
@@ -327,12 +257,7 @@ pub trait Elementary: Send + Sync {
     ///
     /// * `out`: The result.
     /// * `x`: The input.
-    fn expm1(
-        &self,
-        launch: Launch,
-        out: &mut TensorMut<'_>,
-        x: &TensorRef<'_>,
-    ) -> Result<()> {
+    fn expm1(&self, launch: Launch, out: &mut TensorMut<'_>, x: &TensorRef<'_>) -> Result<()> {
         Err(Error::unsupported("expm1"))
     }
 
@@ -357,12 +282,7 @@ pub trait Elementary: Send + Sync {
     ///
     /// * `out`: The result.
     /// * `x`: The input.
-    fn log(
-        &self,
-        launch: Launch,
-        out: &mut TensorMut<'_>,
-        x: &TensorRef<'_>,
-    ) -> Result<()> {
+    fn log(&self, launch: Launch, out: &mut TensorMut<'_>, x: &TensorRef<'_>) -> Result<()> {
         Err(Error::unsupported("log"))
     }
 
@@ -387,12 +307,7 @@ pub trait Elementary: Send + Sync {
     ///
     /// * `out`: The result.
     /// * `x`: The input.
-    fn log2(
-        &self,
-        launch: Launch,
-        out: &mut TensorMut<'_>,
-        x: &TensorRef<'_>,
-    ) -> Result<()> {
+    fn log2(&self, launch: Launch, out: &mut TensorMut<'_>, x: &TensorRef<'_>) -> Result<()> {
         Err(Error::unsupported("log2"))
     }
 
@@ -417,12 +332,7 @@ pub trait Elementary: Send + Sync {
     ///
     /// * `out`: The result.
     /// * `x`: The input.
-    fn log10(
-        &self,
-        launch: Launch,
-        out: &mut TensorMut<'_>,
-        x: &TensorRef<'_>,
-    ) -> Result<()> {
+    fn log10(&self, launch: Launch, out: &mut TensorMut<'_>, x: &TensorRef<'_>) -> Result<()> {
         Err(Error::unsupported("log10"))
     }
 
@@ -447,12 +357,7 @@ pub trait Elementary: Send + Sync {
     ///
     /// * `out`: The result.
     /// * `x`: The input.
-    fn log1p(
-        &self,
-        launch: Launch,
-        out: &mut TensorMut<'_>,
-        x: &TensorRef<'_>,
-    ) -> Result<()> {
+    fn log1p(&self, launch: Launch, out: &mut TensorMut<'_>, x: &TensorRef<'_>) -> Result<()> {
         Err(Error::unsupported("log1p"))
     }
 
@@ -480,13 +385,7 @@ pub trait Elementary: Send + Sync {
     /// * `out`: The result.
     /// * `x`: The probabilities.
     /// * `eps`: The distance that inputs keep from 0 and 1; less than 0.5.
-    fn logit(
-        &self,
-        launch: Launch,
-        out: &mut TensorMut<'_>,
-        x: &TensorRef<'_>,
-        eps: f64,
-    ) -> Result<()> {
+    fn logit(&self, launch: Launch, out: &mut TensorMut<'_>, x: &TensorRef<'_>, eps: f64) -> Result<()> {
         Err(Error::unsupported("logit"))
     }
 
@@ -512,12 +411,7 @@ pub trait Elementary: Send + Sync {
     ///
     /// * `out`: The result.
     /// * `x`: The input.
-    fn sin(
-        &self,
-        launch: Launch,
-        out: &mut TensorMut<'_>,
-        x: &TensorRef<'_>,
-    ) -> Result<()> {
+    fn sin(&self, launch: Launch, out: &mut TensorMut<'_>, x: &TensorRef<'_>) -> Result<()> {
         Err(Error::unsupported("sin"))
     }
 
@@ -542,12 +436,7 @@ pub trait Elementary: Send + Sync {
     ///
     /// * `out`: The result.
     /// * `x`: The input.
-    fn cos(
-        &self,
-        launch: Launch,
-        out: &mut TensorMut<'_>,
-        x: &TensorRef<'_>,
-    ) -> Result<()> {
+    fn cos(&self, launch: Launch, out: &mut TensorMut<'_>, x: &TensorRef<'_>) -> Result<()> {
         Err(Error::unsupported("cos"))
     }
 
@@ -572,12 +461,7 @@ pub trait Elementary: Send + Sync {
     ///
     /// * `out`: The result.
     /// * `x`: The input.
-    fn tan(
-        &self,
-        launch: Launch,
-        out: &mut TensorMut<'_>,
-        x: &TensorRef<'_>,
-    ) -> Result<()> {
+    fn tan(&self, launch: Launch, out: &mut TensorMut<'_>, x: &TensorRef<'_>) -> Result<()> {
         Err(Error::unsupported("tan"))
     }
 
@@ -602,12 +486,7 @@ pub trait Elementary: Send + Sync {
     ///
     /// * `out`: The result.
     /// * `x`: The input.
-    fn asin(
-        &self,
-        launch: Launch,
-        out: &mut TensorMut<'_>,
-        x: &TensorRef<'_>,
-    ) -> Result<()> {
+    fn asin(&self, launch: Launch, out: &mut TensorMut<'_>, x: &TensorRef<'_>) -> Result<()> {
         Err(Error::unsupported("asin"))
     }
 
@@ -632,12 +511,7 @@ pub trait Elementary: Send + Sync {
     ///
     /// * `out`: The result.
     /// * `x`: The input.
-    fn acos(
-        &self,
-        launch: Launch,
-        out: &mut TensorMut<'_>,
-        x: &TensorRef<'_>,
-    ) -> Result<()> {
+    fn acos(&self, launch: Launch, out: &mut TensorMut<'_>, x: &TensorRef<'_>) -> Result<()> {
         Err(Error::unsupported("acos"))
     }
 
@@ -662,12 +536,7 @@ pub trait Elementary: Send + Sync {
     ///
     /// * `out`: The result.
     /// * `x`: The input.
-    fn atan(
-        &self,
-        launch: Launch,
-        out: &mut TensorMut<'_>,
-        x: &TensorRef<'_>,
-    ) -> Result<()> {
+    fn atan(&self, launch: Launch, out: &mut TensorMut<'_>, x: &TensorRef<'_>) -> Result<()> {
         Err(Error::unsupported("atan"))
     }
 
@@ -692,12 +561,7 @@ pub trait Elementary: Send + Sync {
     ///
     /// * `out`: The result.
     /// * `x`: The input.
-    fn sinh(
-        &self,
-        launch: Launch,
-        out: &mut TensorMut<'_>,
-        x: &TensorRef<'_>,
-    ) -> Result<()> {
+    fn sinh(&self, launch: Launch, out: &mut TensorMut<'_>, x: &TensorRef<'_>) -> Result<()> {
         Err(Error::unsupported("sinh"))
     }
 
@@ -722,12 +586,7 @@ pub trait Elementary: Send + Sync {
     ///
     /// * `out`: The result.
     /// * `x`: The input.
-    fn cosh(
-        &self,
-        launch: Launch,
-        out: &mut TensorMut<'_>,
-        x: &TensorRef<'_>,
-    ) -> Result<()> {
+    fn cosh(&self, launch: Launch, out: &mut TensorMut<'_>, x: &TensorRef<'_>) -> Result<()> {
         Err(Error::unsupported("cosh"))
     }
 
@@ -752,12 +611,7 @@ pub trait Elementary: Send + Sync {
     ///
     /// * `out`: The result.
     /// * `x`: The input.
-    fn asinh(
-        &self,
-        launch: Launch,
-        out: &mut TensorMut<'_>,
-        x: &TensorRef<'_>,
-    ) -> Result<()> {
+    fn asinh(&self, launch: Launch, out: &mut TensorMut<'_>, x: &TensorRef<'_>) -> Result<()> {
         Err(Error::unsupported("asinh"))
     }
 
@@ -782,12 +636,7 @@ pub trait Elementary: Send + Sync {
     ///
     /// * `out`: The result.
     /// * `x`: The input.
-    fn acosh(
-        &self,
-        launch: Launch,
-        out: &mut TensorMut<'_>,
-        x: &TensorRef<'_>,
-    ) -> Result<()> {
+    fn acosh(&self, launch: Launch, out: &mut TensorMut<'_>, x: &TensorRef<'_>) -> Result<()> {
         Err(Error::unsupported("acosh"))
     }
 
@@ -812,12 +661,7 @@ pub trait Elementary: Send + Sync {
     ///
     /// * `out`: The result.
     /// * `x`: The input.
-    fn atanh(
-        &self,
-        launch: Launch,
-        out: &mut TensorMut<'_>,
-        x: &TensorRef<'_>,
-    ) -> Result<()> {
+    fn atanh(&self, launch: Launch, out: &mut TensorMut<'_>, x: &TensorRef<'_>) -> Result<()> {
         Err(Error::unsupported("atanh"))
     }
 
@@ -842,12 +686,7 @@ pub trait Elementary: Send + Sync {
     ///
     /// * `out`: The result.
     /// * `x`: The input.
-    fn erf(
-        &self,
-        launch: Launch,
-        out: &mut TensorMut<'_>,
-        x: &TensorRef<'_>,
-    ) -> Result<()> {
+    fn erf(&self, launch: Launch, out: &mut TensorMut<'_>, x: &TensorRef<'_>) -> Result<()> {
         Err(Error::unsupported("erf"))
     }
 
@@ -873,12 +712,7 @@ pub trait Elementary: Send + Sync {
     ///
     /// * `out`: The result.
     /// * `x`: The input.
-    fn lgamma(
-        &self,
-        launch: Launch,
-        out: &mut TensorMut<'_>,
-        x: &TensorRef<'_>,
-    ) -> Result<()> {
+    fn lgamma(&self, launch: Launch, out: &mut TensorMut<'_>, x: &TensorRef<'_>) -> Result<()> {
         Err(Error::unsupported("lgamma"))
     }
 
@@ -905,12 +739,7 @@ pub trait Elementary: Send + Sync {
     ///
     /// * `out`: The result.
     /// * `x`: The input.
-    fn digamma(
-        &self,
-        launch: Launch,
-        out: &mut TensorMut<'_>,
-        x: &TensorRef<'_>,
-    ) -> Result<()> {
+    fn digamma(&self, launch: Launch, out: &mut TensorMut<'_>, x: &TensorRef<'_>) -> Result<()> {
         Err(Error::unsupported("digamma"))
     }
 
@@ -922,24 +751,14 @@ pub trait Elementary: Send + Sync {
     ///
     /// * `out`: The result.
     /// * `x`: The input.
-    fn floor(
-        &self,
-        launch: Launch,
-        out: &mut TensorMut<'_>,
-        x: &TensorRef<'_>,
-    ) -> Result<()> {
+    fn floor(&self, launch: Launch, out: &mut TensorMut<'_>, x: &TensorRef<'_>) -> Result<()> {
         Err(Error::unsupported("floor"))
     }
 
     /// Computes the gradient of [`floor`](Self::floor) by `x`.
     ///
     /// `dx = 0 * dout`.
-    fn floor_dx(
-        &self,
-        launch: Launch,
-        dx: &mut TensorMut<'_>,
-        dout: &TensorRef<'_>,
-    ) -> Result<()> {
+    fn floor_dx(&self, launch: Launch, dx: &mut TensorMut<'_>, dout: &TensorRef<'_>) -> Result<()> {
         Err(Error::unsupported("floor_dx"))
     }
 
@@ -952,24 +771,14 @@ pub trait Elementary: Send + Sync {
     ///
     /// * `out`: The result.
     /// * `x`: The input.
-    fn ceil(
-        &self,
-        launch: Launch,
-        out: &mut TensorMut<'_>,
-        x: &TensorRef<'_>,
-    ) -> Result<()> {
+    fn ceil(&self, launch: Launch, out: &mut TensorMut<'_>, x: &TensorRef<'_>) -> Result<()> {
         Err(Error::unsupported("ceil"))
     }
 
     /// Computes the gradient of [`ceil`](Self::ceil) by `x`.
     ///
     /// `dx = 0 * dout`.
-    fn ceil_dx(
-        &self,
-        launch: Launch,
-        dx: &mut TensorMut<'_>,
-        dout: &TensorRef<'_>,
-    ) -> Result<()> {
+    fn ceil_dx(&self, launch: Launch, dx: &mut TensorMut<'_>, dout: &TensorRef<'_>) -> Result<()> {
         Err(Error::unsupported("ceil_dx"))
     }
 
@@ -982,24 +791,14 @@ pub trait Elementary: Send + Sync {
     ///
     /// * `out`: The result.
     /// * `x`: The input.
-    fn trunc(
-        &self,
-        launch: Launch,
-        out: &mut TensorMut<'_>,
-        x: &TensorRef<'_>,
-    ) -> Result<()> {
+    fn trunc(&self, launch: Launch, out: &mut TensorMut<'_>, x: &TensorRef<'_>) -> Result<()> {
         Err(Error::unsupported("trunc"))
     }
 
     /// Computes the gradient of [`trunc`](Self::trunc) by `x`.
     ///
     /// `dx = 0 * dout`.
-    fn trunc_dx(
-        &self,
-        launch: Launch,
-        dx: &mut TensorMut<'_>,
-        dout: &TensorRef<'_>,
-    ) -> Result<()> {
+    fn trunc_dx(&self, launch: Launch, dx: &mut TensorMut<'_>, dout: &TensorRef<'_>) -> Result<()> {
         Err(Error::unsupported("trunc_dx"))
     }
 
@@ -1016,25 +815,14 @@ pub trait Elementary: Send + Sync {
     /// * `out`: The result.
     /// * `x`: The input.
     /// * `decimals`: The number of decimals that remain; a whole number.
-    fn round(
-        &self,
-        launch: Launch,
-        out: &mut TensorMut<'_>,
-        x: &TensorRef<'_>,
-        decimals: f64,
-    ) -> Result<()> {
+    fn round(&self, launch: Launch, out: &mut TensorMut<'_>, x: &TensorRef<'_>, decimals: f64) -> Result<()> {
         Err(Error::unsupported("round"))
     }
 
     /// Computes the gradient of [`round`](Self::round) by `x`.
     ///
     /// `dx = 0 * dout`.
-    fn round_dx(
-        &self,
-        launch: Launch,
-        dx: &mut TensorMut<'_>,
-        dout: &TensorRef<'_>,
-    ) -> Result<()> {
+    fn round_dx(&self, launch: Launch, dx: &mut TensorMut<'_>, dout: &TensorRef<'_>) -> Result<()> {
         Err(Error::unsupported("round_dx"))
     }
 
@@ -1131,12 +919,7 @@ pub trait Elementary: Send + Sync {
     /// Computes the gradient of [`increment`](Self::increment) by `x`.
     ///
     /// `dx = dout`.
-    fn increment_dx(
-        &self,
-        launch: Launch,
-        dx: &mut TensorMut<'_>,
-        dout: &TensorRef<'_>,
-    ) -> Result<()> {
+    fn increment_dx(&self, launch: Launch, dx: &mut TensorMut<'_>, dout: &TensorRef<'_>) -> Result<()> {
         Err(Error::unsupported("increment_dx"))
     }
 
@@ -1153,13 +936,7 @@ pub trait Elementary: Send + Sync {
     /// * `out`: The result.
     /// * `x`: The base.
     /// * `exponent`: The exponent, `factor` in PaddlePaddle.
-    fn pow(
-        &self,
-        launch: Launch,
-        out: &mut TensorMut<'_>,
-        x: &TensorRef<'_>,
-        exponent: f64,
-    ) -> Result<()> {
+    fn pow(&self, launch: Launch, out: &mut TensorMut<'_>, x: &TensorRef<'_>, exponent: f64) -> Result<()> {
         Err(Error::unsupported("pow"))
     }
 

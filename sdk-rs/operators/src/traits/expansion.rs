@@ -16,12 +16,7 @@ pub trait Expansion: Send + Sync {
     ///
     /// * `out`: The result.
     /// * `x`: The tensor.
-    fn expand(
-        &self,
-        launch: Launch,
-        out: &mut TensorMut<'_>,
-        x: &TensorRef<'_>,
-    ) -> Result<()> {
+    fn expand(&self, launch: Launch, out: &mut TensorMut<'_>, x: &TensorRef<'_>) -> Result<()> {
         Err(Error::unsupported("expand"))
     }
 
@@ -29,12 +24,7 @@ pub trait Expansion: Send + Sync {
     ///
     /// * `dx`: The gradient of `x`.
     /// * `dout`: The gradient of the result.
-    fn expand_grad(
-        &self,
-        launch: Launch,
-        dx: &mut TensorMut<'_>,
-        dout: &TensorRef<'_>,
-    ) -> Result<()> {
+    fn expand_grad(&self, launch: Launch, dx: &mut TensorMut<'_>, dout: &TensorRef<'_>) -> Result<()> {
         Err(Error::unsupported("expand_grad"))
     }
 

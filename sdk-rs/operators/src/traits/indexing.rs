@@ -155,12 +155,7 @@ pub trait Indexing: Send + Sync {
     ///
     /// * `out`: The vectors.
     /// * `x`: The indices.
-    fn one_hot(
-        &self,
-        launch: Launch,
-        out: &mut TensorMut<'_>,
-        x: &TensorRef<'_>,
-    ) -> Result<()> {
+    fn one_hot(&self, launch: Launch, out: &mut TensorMut<'_>, x: &TensorRef<'_>) -> Result<()> {
         Err(Error::unsupported("one_hot"))
     }
 
@@ -248,21 +243,12 @@ pub trait Indexing: Send + Sync {
     ///
     /// * `out`: The indices.
     /// * `x`: The tensor.
-    fn nonzero(
-        &self,
-        launch: Launch,
-        out: &mut TensorMut<'_>,
-        x: &TensorRef<'_>,
-    ) -> Result<()> {
+    fn nonzero(&self, launch: Launch, out: &mut TensorMut<'_>, x: &TensorRef<'_>) -> Result<()> {
         Err(Error::unsupported("nonzero"))
     }
 
     /// Computes the shape of an output of [`nonzero`](Self::nonzero), which depends on the elements of `x`.
-    fn nonzero_out_shape(
-        &self,
-        launch: Launch,
-        x: &TensorRef<'_>,
-    ) -> Result<Vec<usize>> {
+    fn nonzero_out_shape(&self, launch: Launch, x: &TensorRef<'_>) -> Result<Vec<usize>> {
         Err(Error::unsupported("nonzero_out_shape"))
     }
 }

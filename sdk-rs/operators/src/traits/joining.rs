@@ -15,13 +15,7 @@ pub trait Joining: Send + Sync {
     /// * `out`: The result.
     /// * `x`: The tensors.
     /// * `axis`: The dimension.
-    fn concat(
-        &self,
-        launch: Launch,
-        out: &mut TensorMut<'_>,
-        x: &[TensorRef<'_>],
-        axis: i64,
-    ) -> Result<()> {
+    fn concat(&self, launch: Launch, out: &mut TensorMut<'_>, x: &[TensorRef<'_>], axis: i64) -> Result<()> {
         Err(Error::unsupported("concat"))
     }
 
@@ -47,13 +41,7 @@ pub trait Joining: Send + Sync {
     /// * `out`: The result.
     /// * `x`: The tensors.
     /// * `axis`: The place of the new dimension in the result.
-    fn stack(
-        &self,
-        launch: Launch,
-        out: &mut TensorMut<'_>,
-        x: &[TensorRef<'_>],
-        axis: i64,
-    ) -> Result<()> {
+    fn stack(&self, launch: Launch, out: &mut TensorMut<'_>, x: &[TensorRef<'_>], axis: i64) -> Result<()> {
         Err(Error::unsupported("stack"))
     }
 
@@ -78,12 +66,7 @@ pub trait Joining: Send + Sync {
     ///
     /// * `out`: Tensors of the shape of the grid, one for each vector.
     /// * `x`: The vectors, one for each dimension of the grid.
-    fn meshgrid(
-        &self,
-        launch: Launch,
-        out: &mut [Option<TensorMut<'_>>],
-        x: &[TensorRef<'_>],
-    ) -> Result<()> {
+    fn meshgrid(&self, launch: Launch, out: &mut [Option<TensorMut<'_>>], x: &[TensorRef<'_>]) -> Result<()> {
         Err(Error::unsupported("meshgrid"))
     }
 

@@ -75,12 +75,7 @@ pub trait Logic: Send + Sync {
     ///
     /// * `out`: The result.
     /// * `x`: The input.
-    fn logical_not(
-        &self,
-        launch: Launch,
-        out: &mut TensorMut<'_>,
-        x: &TensorRef<'_>,
-    ) -> Result<()> {
+    fn logical_not(&self, launch: Launch, out: &mut TensorMut<'_>, x: &TensorRef<'_>) -> Result<()> {
         Err(Error::unsupported("logical_not"))
     }
 
@@ -150,12 +145,7 @@ pub trait Logic: Send + Sync {
     ///
     /// * `out`: The result.
     /// * `x`: The input.
-    fn bitwise_not(
-        &self,
-        launch: Launch,
-        out: &mut TensorMut<'_>,
-        x: &TensorRef<'_>,
-    ) -> Result<()> {
+    fn bitwise_not(&self, launch: Launch, out: &mut TensorMut<'_>, x: &TensorRef<'_>) -> Result<()> {
         Err(Error::unsupported("bitwise_not"))
     }
 

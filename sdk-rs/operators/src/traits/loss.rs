@@ -71,13 +71,7 @@ pub trait Loss: Send + Sync {
     /// * `out`: The result.
     /// * `x`: The residuals, label minus prediction.
     /// * `delta`: Point at which the function changes from a square to a line; greater than 0.
-    fn huber(
-        &self,
-        launch: Launch,
-        out: &mut TensorMut<'_>,
-        x: &TensorRef<'_>,
-        delta: f64,
-    ) -> Result<()> {
+    fn huber(&self, launch: Launch, out: &mut TensorMut<'_>, x: &TensorRef<'_>, delta: f64) -> Result<()> {
         Err(Error::unsupported("huber"))
     }
 

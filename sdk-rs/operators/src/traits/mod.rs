@@ -3,98 +3,142 @@
 //! The traits of operators, one for each group of the spec.
 
 mod activation;
-mod elementary;
 mod arithmetic;
+mod assignment;
+mod attention;
+mod blocks;
 mod comparison;
+mod complex_numbers;
+mod conversion;
+mod convolution;
+mod creation;
+mod decomposition;
+mod deformable;
+mod detection;
+mod diagonals;
+mod elementary;
+mod expansion;
+mod gating;
+mod graph;
+mod images;
+mod indexing;
+mod interpolation;
+mod joining;
 mod logic;
 mod loss;
-mod conversion;
 mod matrix;
-mod decomposition;
 mod normalization;
-mod attention;
-mod convolution;
-mod indexing;
-mod random;
-mod reduction;
-mod scan;
-mod sorting;
 mod optimizer;
-mod assignment;
-mod joining;
-mod recurrent;
-mod interpolation;
-mod expansion;
-mod slicing;
-mod diagonals;
-mod blocks;
-mod gating;
 mod optimizer_lists;
-mod creation;
-mod special;
-mod vision;
 mod points;
-mod images;
-mod deformable;
 mod polygons;
-mod regions;
-mod sparse;
-mod spectrum;
-mod complex_numbers;
-mod graph;
 mod quantization;
-mod detection;
+mod random;
+mod recurrent;
+mod reduction;
+mod regions;
+mod scan;
 mod sequences;
+mod slicing;
+mod sorting;
+mod sparse;
+mod special;
+mod spectrum;
+mod vision;
 pub use self::activation::Activation;
-pub use self::elementary::Elementary;
 pub use self::arithmetic::Arithmetic;
+pub use self::assignment::Assignment;
+pub use self::attention::Attention;
+pub use self::blocks::Blocks;
 pub use self::comparison::Comparison;
+pub use self::complex_numbers::ComplexNumbers;
+pub use self::conversion::Conversion;
+pub use self::convolution::Convolution;
+pub use self::creation::Creation;
+pub use self::decomposition::Decomposition;
+pub use self::deformable::Deformable;
+pub use self::detection::Detection;
+pub use self::diagonals::Diagonals;
+pub use self::elementary::Elementary;
+pub use self::expansion::Expansion;
+pub use self::gating::Gating;
+pub use self::graph::Graph;
+pub use self::images::Images;
+pub use self::indexing::Indexing;
+pub use self::interpolation::Interpolation;
+pub use self::joining::Joining;
 pub use self::logic::Logic;
 pub use self::loss::Loss;
-pub use self::conversion::Conversion;
 pub use self::matrix::Matrix;
-pub use self::decomposition::Decomposition;
 pub use self::normalization::Normalization;
-pub use self::attention::Attention;
-pub use self::convolution::Convolution;
-pub use self::indexing::Indexing;
-pub use self::random::Random;
-pub use self::reduction::Reduction;
-pub use self::scan::Scan;
-pub use self::sorting::Sorting;
 pub use self::optimizer::Optimizer;
-pub use self::assignment::Assignment;
-pub use self::joining::Joining;
-pub use self::recurrent::Recurrent;
-pub use self::interpolation::Interpolation;
-pub use self::expansion::Expansion;
-pub use self::slicing::Slicing;
-pub use self::diagonals::Diagonals;
-pub use self::blocks::Blocks;
-pub use self::gating::Gating;
 pub use self::optimizer_lists::OptimizerLists;
-pub use self::creation::Creation;
-pub use self::special::Special;
-pub use self::vision::Vision;
 pub use self::points::Points;
-pub use self::images::Images;
-pub use self::deformable::Deformable;
 pub use self::polygons::Polygons;
-pub use self::regions::Regions;
-pub use self::sparse::Sparse;
-pub use self::spectrum::Spectrum;
-pub use self::complex_numbers::ComplexNumbers;
-pub use self::graph::Graph;
 pub use self::quantization::Quantization;
-pub use self::detection::Detection;
+pub use self::random::Random;
+pub use self::recurrent::Recurrent;
+pub use self::reduction::Reduction;
+pub use self::regions::Regions;
+pub use self::scan::Scan;
 pub use self::sequences::Sequences;
+pub use self::slicing::Slicing;
+pub use self::sorting::Sorting;
+pub use self::sparse::Sparse;
+pub use self::special::Special;
+pub use self::spectrum::Spectrum;
+pub use self::vision::Vision;
 use tenon::device::DataType;
 
 /// All operators of the spec.
 ///
 /// `#[tenon_operators::operators]` on an `impl` of this trait accepts the methods of all groups, and records which ones the
 /// `impl` has. Hosts use these, and compute all other operators by themselves.
-pub trait Operators: Activation + Elementary + Arithmetic + Comparison + Logic + Loss + Conversion + Matrix + Decomposition + Normalization + Attention + Convolution + Indexing + Random + Reduction + Scan + Sorting + Optimizer + Assignment + Joining + Recurrent + Interpolation + Expansion + Slicing + Diagonals + Blocks + Gating + OptimizerLists + Creation + Special + Vision + Points + Images + Deformable + Polygons + Regions + Sparse + Spectrum + ComplexNumbers + Graph + Quantization + Detection + Sequences {
+pub trait Operators:
+    Activation
+    + Elementary
+    + Arithmetic
+    + Comparison
+    + Logic
+    + Loss
+    + Conversion
+    + Matrix
+    + Decomposition
+    + Normalization
+    + Attention
+    + Convolution
+    + Indexing
+    + Random
+    + Reduction
+    + Scan
+    + Sorting
+    + Optimizer
+    + Assignment
+    + Joining
+    + Recurrent
+    + Interpolation
+    + Expansion
+    + Slicing
+    + Diagonals
+    + Blocks
+    + Gating
+    + OptimizerLists
+    + Creation
+    + Special
+    + Vision
+    + Points
+    + Images
+    + Deformable
+    + Polygons
+    + Regions
+    + Sparse
+    + Spectrum
+    + ComplexNumbers
+    + Graph
+    + Quantization
+    + Detection
+    + Sequences
+{
     /// Returns true if a method is implemented for elements of a type.
     fn provides(&self, method: &str, ty: DataType) -> bool;
 }

@@ -18,13 +18,7 @@ pub trait Normalization: Send + Sync {
     /// * `out`: The result. It may be the same memory as `x`.
     /// * `x`: The input.
     /// * `axis`: The dimension; negative numbers count from the end.
-    fn softmax(
-        &self,
-        launch: Launch,
-        out: &mut TensorMut<'_>,
-        x: &TensorRef<'_>,
-        axis: i64,
-    ) -> Result<()> {
+    fn softmax(&self, launch: Launch, out: &mut TensorMut<'_>, x: &TensorRef<'_>, axis: i64) -> Result<()> {
         Err(Error::unsupported("softmax"))
     }
 

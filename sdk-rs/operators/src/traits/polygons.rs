@@ -104,21 +104,12 @@ pub trait Polygons: Send + Sync {
     ///
     /// * `out`: The corners, `[sets, 8]`.
     /// * `x`: The points, one set in each row.
-    fn enclosing_rectangles(
-        &self,
-        launch: Launch,
-        out: &mut TensorMut<'_>,
-        x: &TensorRef<'_>,
-    ) -> Result<()> {
+    fn enclosing_rectangles(&self, launch: Launch, out: &mut TensorMut<'_>, x: &TensorRef<'_>) -> Result<()> {
         Err(Error::unsupported("enclosing_rectangles"))
     }
 
     /// Computes the shape of an output of [`enclosing_rectangles`](Self::enclosing_rectangles).
-    fn enclosing_rectangles_out_shape(
-        &self,
-        launch: Launch,
-        x: &TensorRef<'_>,
-    ) -> Result<Vec<usize>> {
+    fn enclosing_rectangles_out_shape(&self, launch: Launch, x: &TensorRef<'_>) -> Result<Vec<usize>> {
         Err(Error::unsupported("enclosing_rectangles_out_shape"))
     }
 

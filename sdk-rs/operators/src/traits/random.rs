@@ -173,13 +173,7 @@ pub trait Random: Send + Sync {
     /// Shuffles the integers from zero on, as many as the output has.
     ///
     /// * `out`: The result.
-    fn randperm(
-        &self,
-        launch: Launch,
-        out: &mut TensorMut<'_>,
-        seed: i64,
-        offset: i64,
-    ) -> Result<()> {
+    fn randperm(&self, launch: Launch, out: &mut TensorMut<'_>, seed: i64, offset: i64) -> Result<()> {
         Err(Error::unsupported("randperm"))
     }
 

@@ -152,12 +152,7 @@ pub trait Reduction: Send + Sync {
     ///
     /// * `out`: The result.
     /// * `x`: The input.
-    fn mean_all(
-        &self,
-        launch: Launch,
-        out: &mut TensorMut<'_>,
-        x: &TensorRef<'_>,
-    ) -> Result<()> {
+    fn mean_all(&self, launch: Launch, out: &mut TensorMut<'_>, x: &TensorRef<'_>) -> Result<()> {
         Err(Error::unsupported("mean_all"))
     }
 
@@ -167,12 +162,7 @@ pub trait Reduction: Send + Sync {
     ///
     /// * `dx`: The gradient of the input.
     /// * `dout`: The gradient of the result.
-    fn mean_all_grad(
-        &self,
-        launch: Launch,
-        dx: &mut TensorMut<'_>,
-        dout: &TensorRef<'_>,
-    ) -> Result<()> {
+    fn mean_all_grad(&self, launch: Launch, dx: &mut TensorMut<'_>, dout: &TensorRef<'_>) -> Result<()> {
         Err(Error::unsupported("mean_all_grad"))
     }
 
@@ -629,12 +619,7 @@ pub trait Reduction: Send + Sync {
     ///
     /// * `out`: The result.
     /// * `x`: The input.
-    fn squared_l2_norm(
-        &self,
-        launch: Launch,
-        out: &mut TensorMut<'_>,
-        x: &TensorRef<'_>,
-    ) -> Result<()> {
+    fn squared_l2_norm(&self, launch: Launch, out: &mut TensorMut<'_>, x: &TensorRef<'_>) -> Result<()> {
         Err(Error::unsupported("squared_l2_norm"))
     }
 
@@ -663,12 +648,7 @@ pub trait Reduction: Send + Sync {
     ///
     /// * `out`: The result.
     /// * `x`: The input.
-    fn l1_norm(
-        &self,
-        launch: Launch,
-        out: &mut TensorMut<'_>,
-        x: &TensorRef<'_>,
-    ) -> Result<()> {
+    fn l1_norm(&self, launch: Launch, out: &mut TensorMut<'_>, x: &TensorRef<'_>) -> Result<()> {
         Err(Error::unsupported("l1_norm"))
     }
 
@@ -693,12 +673,7 @@ pub trait Reduction: Send + Sync {
     ///
     /// * `out`: The result, of a type that the caller chooses.
     /// * `x`: The input.
-    fn reduce_as(
-        &self,
-        launch: Launch,
-        out: &mut TensorMut<'_>,
-        x: &TensorRef<'_>,
-    ) -> Result<()> {
+    fn reduce_as(&self, launch: Launch, out: &mut TensorMut<'_>, x: &TensorRef<'_>) -> Result<()> {
         Err(Error::unsupported("reduce_as"))
     }
 
@@ -706,12 +681,7 @@ pub trait Reduction: Send + Sync {
     ///
     /// * `dx`: The gradient of the input.
     /// * `dout`: The gradient of the result.
-    fn reduce_as_grad(
-        &self,
-        launch: Launch,
-        dx: &mut TensorMut<'_>,
-        dout: &TensorRef<'_>,
-    ) -> Result<()> {
+    fn reduce_as_grad(&self, launch: Launch, dx: &mut TensorMut<'_>, dout: &TensorRef<'_>) -> Result<()> {
         Err(Error::unsupported("reduce_as_grad"))
     }
 

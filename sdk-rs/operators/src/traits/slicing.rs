@@ -190,13 +190,7 @@ pub trait Slicing: Send + Sync {
     /// * `out`: The result.
     /// * `x`: The tensor.
     /// * `axis`: The dimensions.
-    fn flip(
-        &self,
-        launch: Launch,
-        out: &mut TensorMut<'_>,
-        x: &TensorRef<'_>,
-        axis: &[i64],
-    ) -> Result<()> {
+    fn flip(&self, launch: Launch, out: &mut TensorMut<'_>, x: &TensorRef<'_>, axis: &[i64]) -> Result<()> {
         Err(Error::unsupported("flip"))
     }
 

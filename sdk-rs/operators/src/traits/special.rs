@@ -16,12 +16,7 @@ pub trait Special: Send + Sync {
     ///
     /// * `out`: The result. It may be the same memory as `x`.
     /// * `x`: The input.
-    fn erfinv(
-        &self,
-        launch: Launch,
-        out: &mut TensorMut<'_>,
-        x: &TensorRef<'_>,
-    ) -> Result<()> {
+    fn erfinv(&self, launch: Launch, out: &mut TensorMut<'_>, x: &TensorRef<'_>) -> Result<()> {
         Err(Error::unsupported("erfinv"))
     }
 
@@ -50,12 +45,7 @@ pub trait Special: Send + Sync {
     ///
     /// * `out`: The result. It may be the same memory as `x`.
     /// * `x`: The input.
-    fn i0(
-        &self,
-        launch: Launch,
-        out: &mut TensorMut<'_>,
-        x: &TensorRef<'_>,
-    ) -> Result<()> {
+    fn i0(&self, launch: Launch, out: &mut TensorMut<'_>, x: &TensorRef<'_>) -> Result<()> {
         Err(Error::unsupported("i0"))
     }
 

@@ -38,6 +38,7 @@ macro_rules! operator_methods {
 
 impl Emitter for OperatorList {
     const KIND: &'static OutputKind = &outputs::RUST_OPERATOR_LIST;
+    const IS_COMPACT: bool = true;
 
     fn emit(job: &Job, _: &OutputPlace) -> Result<Vec<Output>, EmitError> {
         let Some(operators) = &job.spec.operators else { return Ok(Vec::new()) };

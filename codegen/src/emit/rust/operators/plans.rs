@@ -18,6 +18,7 @@ pub struct OperatorPlans;
 
 impl Emitter for OperatorPlans {
     const KIND: &'static OutputKind = &outputs::RUST_OPERATOR_PLANS;
+    const IS_COMPACT: bool = true;
 
     fn emit(job: &Job, _: &OutputPlace) -> Result<Vec<Output>, EmitError> {
         let Some(operators) = &job.spec.operators else { return Ok(Vec::new()) };

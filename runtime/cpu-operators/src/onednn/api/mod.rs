@@ -7,8 +7,8 @@ mod types;
 #[allow(non_snake_case, reason = "the names are the ABI's")]
 pub mod ffi;
 mod symbols;
-pub use self::types::*;
 pub use self::symbols::*;
+pub use self::types::*;
 
 /// A status with a message.
 pub type Error = tenon::Error<DnnlStatus>;

@@ -2,16 +2,11 @@
 
 //! Activation functions of neural networks, softmax, and their gradients.
 
-use core::ffi::c_char;
 use crate::diopi_runtime;
+use core::ffi::c_char;
 
-#[allow(
-    unused_imports,
-    reason = "the steps of the functions determine which of the names are used"
-)]
-use crate::compute::{
-    BOOL, COMPLEX, DataType, FLOAT, INTEGER, Method, enter, rules, wide,
-};
+#[allow(unused_imports, reason = "the steps of the functions determine which of the names are used")]
+use crate::compute::{BOOL, COMPLEX, DataType, FLOAT, INTEGER, Method, enter, rules, wide};
 
 /// Computes the rectified linear unit.
 ///
@@ -27,23 +22,17 @@ pub unsafe extern "C" fn diopiRelu(
     out: diopi_runtime::ffi::diopiTensorHandle_t,
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiRelu",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, input) = unsafe {
-                (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?)
-            };
-            call.write(
-                &Method::new("relu", FLOAT | INTEGER),
-                &out,
-                [(&input).into()],
-                |device, launch, out, [x]| device.relu(launch, out, x),
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiRelu", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, input) = unsafe { (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?) };
+        call.write(
+            &Method::new("relu", FLOAT | INTEGER),
+            &out,
+            [(&input).into()],
+            |device, launch, out, [x]| device.relu(launch, out, x),
+        )?;
+        Ok(())
+    })
 }
 
 /// Computes the rectified linear unit, in place.
@@ -59,21 +48,17 @@ pub unsafe extern "C" fn diopiReluInp(
     ctx: diopi_runtime::ffi::diopiContextHandle_t,
     input: diopi_runtime::ffi::diopiTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiReluInp",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let input = unsafe { call.tensor("input", input)? };
-            call.write(
-                &Method::new("relu", FLOAT | INTEGER),
-                &input,
-                [(&input).into()],
-                |device, launch, out, [x]| device.relu(launch, out, x),
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiReluInp", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let input = unsafe { call.tensor("input", input)? };
+        call.write(
+            &Method::new("relu", FLOAT | INTEGER),
+            &input,
+            [(&input).into()],
+            |device, launch, out, [x]| device.relu(launch, out, x),
+        )?;
+        Ok(())
+    })
 }
 
 /// Computes the leaky rectified linear unit.
@@ -91,29 +76,23 @@ pub unsafe extern "C" fn diopiLeakyRelu(
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
     negative_slope: *const diopi_runtime::ffi::diopiScalar_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiLeakyRelu",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, input, negative_slope) = unsafe {
-                (
-                    call.tensor("out", out)?,
-                    call.tensor("input", input.cast_mut())?,
-                    call.number("negative_slope", negative_slope)?,
-                )
-            };
-            call.write(
-                &Method::new("leaky_relu", FLOAT),
-                &out,
-                [(&input).into()],
-                |device, launch, out, [x]| {
-                    device.leaky_relu(launch, out, x, negative_slope.to_f64())
-                },
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiLeakyRelu", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, input, negative_slope) = unsafe {
+            (
+                call.tensor("out", out)?,
+                call.tensor("input", input.cast_mut())?,
+                call.number("negative_slope", negative_slope)?,
+            )
+        };
+        call.write(
+            &Method::new("leaky_relu", FLOAT),
+            &out,
+            [(&input).into()],
+            |device, launch, out, [x]| device.leaky_relu(launch, out, x, negative_slope.to_f64()),
+        )?;
+        Ok(())
+    })
 }
 
 /// Computes the leaky rectified linear unit, in place.
@@ -130,28 +109,18 @@ pub unsafe extern "C" fn diopiLeakyReluInp(
     input: diopi_runtime::ffi::diopiTensorHandle_t,
     negative_slope: *const diopi_runtime::ffi::diopiScalar_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiLeakyReluInp",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (input, negative_slope) = unsafe {
-                (
-                    call.tensor("input", input)?,
-                    call.number("negative_slope", negative_slope)?,
-                )
-            };
-            call.write(
-                &Method::new("leaky_relu", FLOAT),
-                &input,
-                [(&input).into()],
-                |device, launch, out, [x]| {
-                    device.leaky_relu(launch, out, x, negative_slope.to_f64())
-                },
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiLeakyReluInp", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (input, negative_slope) =
+            unsafe { (call.tensor("input", input)?, call.number("negative_slope", negative_slope)?) };
+        call.write(
+            &Method::new("leaky_relu", FLOAT),
+            &input,
+            [(&input).into()],
+            |device, launch, out, [x]| device.leaky_relu(launch, out, x, negative_slope.to_f64()),
+        )?;
+        Ok(())
+    })
 }
 
 /// Computes the gradient of the leaky rectified linear unit.
@@ -171,39 +140,29 @@ pub unsafe extern "C" fn diopiLeakyReluBackward(
     negative_slope: *const diopi_runtime::ffi::diopiScalar_t,
     _input_is_result: bool,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiLeakyReluBackward",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (grad_input, grad_output, input, negative_slope) = unsafe {
-                (
-                    call.tensor("grad_input", grad_input)?,
-                    call.tensor("grad_output", grad_output.cast_mut())?,
-                    call.tensor("input", input.cast_mut())?,
-                    call.number("negative_slope", negative_slope)?,
-                )
-            };
-            let mut dx_result = call
-                .output(&grad_input, input.data_type(), &[&input, &grad_output])?;
-            call.run(
-                &Method::new("leaky_relu_dx", FLOAT),
-                input.data_type(),
-                |device, launch| {
-                    device
-                        .leaky_relu_dx(
-                            launch,
-                            dx_result.elements(),
-                            input.elements(),
-                            grad_output.elements(),
-                            negative_slope.to_f64(),
-                        )
-                },
-            )?;
-            dx_result.finish()?;
-            Ok(())
-        },
-    )
+    enter("diopiLeakyReluBackward", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (grad_input, grad_output, input, negative_slope) = unsafe {
+            (
+                call.tensor("grad_input", grad_input)?,
+                call.tensor("grad_output", grad_output.cast_mut())?,
+                call.tensor("input", input.cast_mut())?,
+                call.number("negative_slope", negative_slope)?,
+            )
+        };
+        let mut dx_result = call.output(&grad_input, input.data_type(), &[&input, &grad_output])?;
+        call.run(&Method::new("leaky_relu_dx", FLOAT), input.data_type(), |device, launch| {
+            device.leaky_relu_dx(
+                launch,
+                dx_result.elements(),
+                input.elements(),
+                grad_output.elements(),
+                negative_slope.to_f64(),
+            )
+        })?;
+        dx_result.finish()?;
+        Ok(())
+    })
 }
 
 /// Computes the hard hyperbolic tangent.
@@ -222,30 +181,21 @@ pub unsafe extern "C" fn diopiHardtanh(
     min_val: *const diopi_runtime::ffi::diopiScalar_t,
     max_val: *const diopi_runtime::ffi::diopiScalar_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiHardtanh",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, input, min_val, max_val) = unsafe {
-                (
-                    call.tensor("out", out)?,
-                    call.tensor("input", input.cast_mut())?,
-                    call.number("min_val", min_val)?,
-                    call.number("max_val", max_val)?,
-                )
-            };
-            call.write(
-                &Method::new("hard_tanh", FLOAT),
-                &out,
-                [(&input).into()],
-                |device, launch, out, [x]| {
-                    device.hard_tanh(launch, out, x, min_val.to_f64(), max_val.to_f64())
-                },
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiHardtanh", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, input, min_val, max_val) = unsafe {
+            (
+                call.tensor("out", out)?,
+                call.tensor("input", input.cast_mut())?,
+                call.number("min_val", min_val)?,
+                call.number("max_val", max_val)?,
+            )
+        };
+        call.write(&Method::new("hard_tanh", FLOAT), &out, [(&input).into()], |device, launch, out, [x]| {
+            device.hard_tanh(launch, out, x, min_val.to_f64(), max_val.to_f64())
+        })?;
+        Ok(())
+    })
 }
 
 /// Computes the hard hyperbolic tangent, in place.
@@ -263,29 +213,19 @@ pub unsafe extern "C" fn diopiHardtanhInp(
     min_val: *const diopi_runtime::ffi::diopiScalar_t,
     max_val: *const diopi_runtime::ffi::diopiScalar_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiHardtanhInp",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (input, min_val, max_val) = unsafe {
-                (
-                    call.tensor("input", input)?,
-                    call.number("min_val", min_val)?,
-                    call.number("max_val", max_val)?,
-                )
-            };
-            call.write(
-                &Method::new("hard_tanh", FLOAT),
-                &input,
-                [(&input).into()],
-                |device, launch, out, [x]| {
-                    device.hard_tanh(launch, out, x, min_val.to_f64(), max_val.to_f64())
-                },
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiHardtanhInp", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (input, min_val, max_val) = unsafe {
+            (call.tensor("input", input)?, call.number("min_val", min_val)?, call.number("max_val", max_val)?)
+        };
+        call.write(
+            &Method::new("hard_tanh", FLOAT),
+            &input,
+            [(&input).into()],
+            |device, launch, out, [x]| device.hard_tanh(launch, out, x, min_val.to_f64(), max_val.to_f64()),
+        )?;
+        Ok(())
+    })
 }
 
 /// Computes the gradient of the hard hyperbolic tangent.
@@ -305,41 +245,31 @@ pub unsafe extern "C" fn diopiHardtanhBackward(
     min_val: *const diopi_runtime::ffi::diopiScalar_t,
     max_val: *const diopi_runtime::ffi::diopiScalar_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiHardtanhBackward",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (grad_input, grad_output, input, min_val, max_val) = unsafe {
-                (
-                    call.tensor("grad_input", grad_input)?,
-                    call.tensor("grad_output", grad_output.cast_mut())?,
-                    call.tensor("input", input.cast_mut())?,
-                    call.number("min_val", min_val)?,
-                    call.number("max_val", max_val)?,
-                )
-            };
-            let mut dx_result = call
-                .output(&grad_input, input.data_type(), &[&input, &grad_output])?;
-            call.run(
-                &Method::new("hard_tanh_dx", FLOAT),
-                input.data_type(),
-                |device, launch| {
-                    device
-                        .hard_tanh_dx(
-                            launch,
-                            dx_result.elements(),
-                            input.elements(),
-                            grad_output.elements(),
-                            min_val.to_f64(),
-                            max_val.to_f64(),
-                        )
-                },
-            )?;
-            dx_result.finish()?;
-            Ok(())
-        },
-    )
+    enter("diopiHardtanhBackward", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (grad_input, grad_output, input, min_val, max_val) = unsafe {
+            (
+                call.tensor("grad_input", grad_input)?,
+                call.tensor("grad_output", grad_output.cast_mut())?,
+                call.tensor("input", input.cast_mut())?,
+                call.number("min_val", min_val)?,
+                call.number("max_val", max_val)?,
+            )
+        };
+        let mut dx_result = call.output(&grad_input, input.data_type(), &[&input, &grad_output])?;
+        call.run(&Method::new("hard_tanh_dx", FLOAT), input.data_type(), |device, launch| {
+            device.hard_tanh_dx(
+                launch,
+                dx_result.elements(),
+                input.elements(),
+                grad_output.elements(),
+                min_val.to_f64(),
+                max_val.to_f64(),
+            )
+        })?;
+        dx_result.finish()?;
+        Ok(())
+    })
 }
 
 /// Computes the hard swish function.
@@ -356,23 +286,17 @@ pub unsafe extern "C" fn diopiHardswish(
     out: diopi_runtime::ffi::diopiTensorHandle_t,
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiHardswish",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, input) = unsafe {
-                (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?)
-            };
-            call.write(
-                &Method::new("hard_swish", FLOAT),
-                &out,
-                [(&input).into()],
-                |device, launch, out, [x]| device.hard_swish(launch, out, x),
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiHardswish", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, input) = unsafe { (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?) };
+        call.write(
+            &Method::new("hard_swish", FLOAT),
+            &out,
+            [(&input).into()],
+            |device, launch, out, [x]| device.hard_swish(launch, out, x),
+        )?;
+        Ok(())
+    })
 }
 
 /// Computes the hard swish function, in place.
@@ -388,21 +312,17 @@ pub unsafe extern "C" fn diopiHardswishInp(
     ctx: diopi_runtime::ffi::diopiContextHandle_t,
     input: diopi_runtime::ffi::diopiTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiHardswishInp",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let input = unsafe { call.tensor("input", input)? };
-            call.write(
-                &Method::new("hard_swish", FLOAT),
-                &input,
-                [(&input).into()],
-                |device, launch, out, [x]| device.hard_swish(launch, out, x),
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiHardswishInp", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let input = unsafe { call.tensor("input", input)? };
+        call.write(
+            &Method::new("hard_swish", FLOAT),
+            &input,
+            [(&input).into()],
+            |device, launch, out, [x]| device.hard_swish(launch, out, x),
+        )?;
+        Ok(())
+    })
 }
 
 /// Computes the gradient of the hard swish function.
@@ -420,37 +340,22 @@ pub unsafe extern "C" fn diopiHardswishBackward(
     grad_output: diopi_runtime::ffi::diopiConstTensorHandle_t,
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiHardswishBackward",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (grad_input, grad_output, input) = unsafe {
-                (
-                    call.tensor("grad_input", grad_input)?,
-                    call.tensor("grad_output", grad_output.cast_mut())?,
-                    call.tensor("input", input.cast_mut())?,
-                )
-            };
-            let mut dx_result = call
-                .output(&grad_input, input.data_type(), &[&input, &grad_output])?;
-            call.run(
-                &Method::new("hard_swish_dx", FLOAT),
-                input.data_type(),
-                |device, launch| {
-                    device
-                        .hard_swish_dx(
-                            launch,
-                            dx_result.elements(),
-                            input.elements(),
-                            grad_output.elements(),
-                        )
-                },
-            )?;
-            dx_result.finish()?;
-            Ok(())
-        },
-    )
+    enter("diopiHardswishBackward", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (grad_input, grad_output, input) = unsafe {
+            (
+                call.tensor("grad_input", grad_input)?,
+                call.tensor("grad_output", grad_output.cast_mut())?,
+                call.tensor("input", input.cast_mut())?,
+            )
+        };
+        let mut dx_result = call.output(&grad_input, input.data_type(), &[&input, &grad_output])?;
+        call.run(&Method::new("hard_swish_dx", FLOAT), input.data_type(), |device, launch| {
+            device.hard_swish_dx(launch, dx_result.elements(), input.elements(), grad_output.elements())
+        })?;
+        dx_result.finish()?;
+        Ok(())
+    })
 }
 
 /// Computes the threshold function.
@@ -469,31 +374,25 @@ pub unsafe extern "C" fn diopiThreshold(
     threshold: *const diopi_runtime::ffi::diopiScalar_t,
     value: *const diopi_runtime::ffi::diopiScalar_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiThreshold",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, input, threshold, value) = unsafe {
-                (
-                    call.tensor("out", out)?,
-                    call.tensor("input", input.cast_mut())?,
-                    call.number("threshold", threshold)?,
-                    call.number("value", value)?,
-                )
-            };
-            let part_1 = rules::element(call, threshold, &input)?;
-            call.write(
-                &Method::new("thresholded_relu", FLOAT),
-                &out,
-                [(&input).into()],
-                |device, launch, out, [x]| {
-                    device.thresholded_relu(launch, out, x, part_1, value.to_f64())
-                },
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiThreshold", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, input, threshold, value) = unsafe {
+            (
+                call.tensor("out", out)?,
+                call.tensor("input", input.cast_mut())?,
+                call.number("threshold", threshold)?,
+                call.number("value", value)?,
+            )
+        };
+        let part_1 = rules::element(call, threshold, &input)?;
+        call.write(
+            &Method::new("thresholded_relu", FLOAT),
+            &out,
+            [(&input).into()],
+            |device, launch, out, [x]| device.thresholded_relu(launch, out, x, part_1, value.to_f64()),
+        )?;
+        Ok(())
+    })
 }
 
 /// Computes the threshold function, in place.
@@ -511,30 +410,20 @@ pub unsafe extern "C" fn diopiThresholdInp(
     threshold: *const diopi_runtime::ffi::diopiScalar_t,
     value: *const diopi_runtime::ffi::diopiScalar_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiThresholdInp",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (input, threshold, value) = unsafe {
-                (
-                    call.tensor("input", input)?,
-                    call.number("threshold", threshold)?,
-                    call.number("value", value)?,
-                )
-            };
-            let part_1 = rules::element(call, threshold, &input)?;
-            call.write(
-                &Method::new("thresholded_relu", FLOAT),
-                &input,
-                [(&input).into()],
-                |device, launch, out, [x]| {
-                    device.thresholded_relu(launch, out, x, part_1, value.to_f64())
-                },
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiThresholdInp", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (input, threshold, value) = unsafe {
+            (call.tensor("input", input)?, call.number("threshold", threshold)?, call.number("value", value)?)
+        };
+        let part_1 = rules::element(call, threshold, &input)?;
+        call.write(
+            &Method::new("thresholded_relu", FLOAT),
+            &input,
+            [(&input).into()],
+            |device, launch, out, [x]| device.thresholded_relu(launch, out, x, part_1, value.to_f64()),
+        )?;
+        Ok(())
+    })
 }
 
 /// Computes the gradient of the threshold function.
@@ -553,39 +442,29 @@ pub unsafe extern "C" fn diopiThresholdBackward(
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
     threshold: *const diopi_runtime::ffi::diopiScalar_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiThresholdBackward",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (grad_input, grad_output, input, threshold) = unsafe {
-                (
-                    call.tensor("grad_input", grad_input)?,
-                    call.tensor("grad_output", grad_output.cast_mut())?,
-                    call.tensor("input", input.cast_mut())?,
-                    call.number("threshold", threshold)?,
-                )
-            };
-            let mut dx_result = call
-                .output(&grad_input, input.data_type(), &[&input, &grad_output])?;
-            call.run(
-                &Method::new("thresholded_relu_dx", FLOAT),
-                input.data_type(),
-                |device, launch| {
-                    device
-                        .thresholded_relu_dx(
-                            launch,
-                            dx_result.elements(),
-                            input.elements(),
-                            grad_output.elements(),
-                            threshold.to_f64(),
-                        )
-                },
-            )?;
-            dx_result.finish()?;
-            Ok(())
-        },
-    )
+    enter("diopiThresholdBackward", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (grad_input, grad_output, input, threshold) = unsafe {
+            (
+                call.tensor("grad_input", grad_input)?,
+                call.tensor("grad_output", grad_output.cast_mut())?,
+                call.tensor("input", input.cast_mut())?,
+                call.number("threshold", threshold)?,
+            )
+        };
+        let mut dx_result = call.output(&grad_input, input.data_type(), &[&input, &grad_output])?;
+        call.run(&Method::new("thresholded_relu_dx", FLOAT), input.data_type(), |device, launch| {
+            device.thresholded_relu_dx(
+                launch,
+                dx_result.elements(),
+                input.elements(),
+                grad_output.elements(),
+                threshold.to_f64(),
+            )
+        })?;
+        dx_result.finish()?;
+        Ok(())
+    })
 }
 
 /// Computes the Gaussian error linear unit.
@@ -603,28 +482,21 @@ pub unsafe extern "C" fn diopiGelu(
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
     approximate: *const c_char,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiGelu",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, input, approximate) = unsafe {
-                (
-                    call.tensor("out", out)?,
-                    call.tensor("input", input.cast_mut())?,
-                    call.text("approximate", approximate)?,
-                )
-            };
-            let part_1 = rules::is_tanh(call, approximate)?;
-            call.write(
-                &Method::new("gelu", FLOAT),
-                &out,
-                [(&input).into()],
-                |device, launch, out, [x]| device.gelu(launch, out, x, part_1),
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiGelu", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, input, approximate) = unsafe {
+            (
+                call.tensor("out", out)?,
+                call.tensor("input", input.cast_mut())?,
+                call.text("approximate", approximate)?,
+            )
+        };
+        let part_1 = rules::is_tanh(call, approximate)?;
+        call.write(&Method::new("gelu", FLOAT), &out, [(&input).into()], |device, launch, out, [x]| {
+            device.gelu(launch, out, x, part_1)
+        })?;
+        Ok(())
+    })
 }
 
 /// Computes the gradient of the Gaussian error linear unit.
@@ -643,40 +515,24 @@ pub unsafe extern "C" fn diopiGeluBackward(
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
     approximate: *const c_char,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiGeluBackward",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (grad_input, grad_output, input, approximate) = unsafe {
-                (
-                    call.tensor("grad_input", grad_input)?,
-                    call.tensor("grad_output", grad_output.cast_mut())?,
-                    call.tensor("input", input.cast_mut())?,
-                    call.text("approximate", approximate)?,
-                )
-            };
-            let mut dx_result = call
-                .output(&grad_input, input.data_type(), &[&input, &grad_output])?;
-            let part_1 = rules::is_tanh(call, approximate)?;
-            call.run(
-                &Method::new("gelu_dx", FLOAT),
-                input.data_type(),
-                |device, launch| {
-                    device
-                        .gelu_dx(
-                            launch,
-                            dx_result.elements(),
-                            input.elements(),
-                            grad_output.elements(),
-                            part_1,
-                        )
-                },
-            )?;
-            dx_result.finish()?;
-            Ok(())
-        },
-    )
+    enter("diopiGeluBackward", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (grad_input, grad_output, input, approximate) = unsafe {
+            (
+                call.tensor("grad_input", grad_input)?,
+                call.tensor("grad_output", grad_output.cast_mut())?,
+                call.tensor("input", input.cast_mut())?,
+                call.text("approximate", approximate)?,
+            )
+        };
+        let mut dx_result = call.output(&grad_input, input.data_type(), &[&input, &grad_output])?;
+        let part_1 = rules::is_tanh(call, approximate)?;
+        call.run(&Method::new("gelu_dx", FLOAT), input.data_type(), |device, launch| {
+            device.gelu_dx(launch, dx_result.elements(), input.elements(), grad_output.elements(), part_1)
+        })?;
+        dx_result.finish()?;
+        Ok(())
+    })
 }
 
 /// Computes the hyperbolic tangent.
@@ -693,23 +549,14 @@ pub unsafe extern "C" fn diopiTanh(
     out: diopi_runtime::ffi::diopiTensorHandle_t,
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiTanh",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, input) = unsafe {
-                (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?)
-            };
-            call.write(
-                &Method::new("tanh", FLOAT),
-                &out,
-                [(&input).into()],
-                |device, launch, out, [x]| device.tanh(launch, out, x),
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiTanh", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, input) = unsafe { (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?) };
+        call.write(&Method::new("tanh", FLOAT), &out, [(&input).into()], |device, launch, out, [x]| {
+            device.tanh(launch, out, x)
+        })?;
+        Ok(())
+    })
 }
 
 /// Computes the hyperbolic tangent, in place.
@@ -725,21 +572,14 @@ pub unsafe extern "C" fn diopiTanhInp(
     ctx: diopi_runtime::ffi::diopiContextHandle_t,
     input: diopi_runtime::ffi::diopiTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiTanhInp",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let input = unsafe { call.tensor("input", input)? };
-            call.write(
-                &Method::new("tanh", FLOAT),
-                &input,
-                [(&input).into()],
-                |device, launch, out, [x]| device.tanh(launch, out, x),
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiTanhInp", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let input = unsafe { call.tensor("input", input)? };
+        call.write(&Method::new("tanh", FLOAT), &input, [(&input).into()], |device, launch, out, [x]| {
+            device.tanh(launch, out, x)
+        })?;
+        Ok(())
+    })
 }
 
 /// Computes the gradient of the hyperbolic tangent.
@@ -757,37 +597,22 @@ pub unsafe extern "C" fn diopiTanhBackward(
     grad_output: diopi_runtime::ffi::diopiConstTensorHandle_t,
     output: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiTanhBackward",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (grad_input, grad_output, output) = unsafe {
-                (
-                    call.tensor("grad_input", grad_input)?,
-                    call.tensor("grad_output", grad_output.cast_mut())?,
-                    call.tensor("output", output.cast_mut())?,
-                )
-            };
-            let mut dx_result = call
-                .output(&grad_input, output.data_type(), &[&output, &grad_output])?;
-            call.run(
-                &Method::new("tanh_dx", FLOAT),
-                output.data_type(),
-                |device, launch| {
-                    device
-                        .tanh_dx(
-                            launch,
-                            dx_result.elements(),
-                            output.elements(),
-                            grad_output.elements(),
-                        )
-                },
-            )?;
-            dx_result.finish()?;
-            Ok(())
-        },
-    )
+    enter("diopiTanhBackward", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (grad_input, grad_output, output) = unsafe {
+            (
+                call.tensor("grad_input", grad_input)?,
+                call.tensor("grad_output", grad_output.cast_mut())?,
+                call.tensor("output", output.cast_mut())?,
+            )
+        };
+        let mut dx_result = call.output(&grad_input, output.data_type(), &[&output, &grad_output])?;
+        call.run(&Method::new("tanh_dx", FLOAT), output.data_type(), |device, launch| {
+            device.tanh_dx(launch, dx_result.elements(), output.elements(), grad_output.elements())
+        })?;
+        dx_result.finish()?;
+        Ok(())
+    })
 }
 
 /// Computes the logistic function.
@@ -804,23 +629,14 @@ pub unsafe extern "C" fn diopiSigmoid(
     out: diopi_runtime::ffi::diopiTensorHandle_t,
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiSigmoid",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, input) = unsafe {
-                (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?)
-            };
-            call.write(
-                &Method::new("sigmoid", FLOAT),
-                &out,
-                [(&input).into()],
-                |device, launch, out, [x]| device.sigmoid(launch, out, x),
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiSigmoid", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, input) = unsafe { (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?) };
+        call.write(&Method::new("sigmoid", FLOAT), &out, [(&input).into()], |device, launch, out, [x]| {
+            device.sigmoid(launch, out, x)
+        })?;
+        Ok(())
+    })
 }
 
 /// Computes the logistic function, in place.
@@ -836,21 +652,14 @@ pub unsafe extern "C" fn diopiSigmoidInp(
     ctx: diopi_runtime::ffi::diopiContextHandle_t,
     input: diopi_runtime::ffi::diopiTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiSigmoidInp",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let input = unsafe { call.tensor("input", input)? };
-            call.write(
-                &Method::new("sigmoid", FLOAT),
-                &input,
-                [(&input).into()],
-                |device, launch, out, [x]| device.sigmoid(launch, out, x),
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiSigmoidInp", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let input = unsafe { call.tensor("input", input)? };
+        call.write(&Method::new("sigmoid", FLOAT), &input, [(&input).into()], |device, launch, out, [x]| {
+            device.sigmoid(launch, out, x)
+        })?;
+        Ok(())
+    })
 }
 
 /// Computes the gradient of the logistic function.
@@ -868,37 +677,22 @@ pub unsafe extern "C" fn diopiSigmoidBackward(
     grad_output: diopi_runtime::ffi::diopiConstTensorHandle_t,
     output: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiSigmoidBackward",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (grad_input, grad_output, output) = unsafe {
-                (
-                    call.tensor("grad_input", grad_input)?,
-                    call.tensor("grad_output", grad_output.cast_mut())?,
-                    call.tensor("output", output.cast_mut())?,
-                )
-            };
-            let mut dx_result = call
-                .output(&grad_input, output.data_type(), &[&output, &grad_output])?;
-            call.run(
-                &Method::new("sigmoid_dx", FLOAT),
-                output.data_type(),
-                |device, launch| {
-                    device
-                        .sigmoid_dx(
-                            launch,
-                            dx_result.elements(),
-                            output.elements(),
-                            grad_output.elements(),
-                        )
-                },
-            )?;
-            dx_result.finish()?;
-            Ok(())
-        },
-    )
+    enter("diopiSigmoidBackward", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (grad_input, grad_output, output) = unsafe {
+            (
+                call.tensor("grad_input", grad_input)?,
+                call.tensor("grad_output", grad_output.cast_mut())?,
+                call.tensor("output", output.cast_mut())?,
+            )
+        };
+        let mut dx_result = call.output(&grad_input, output.data_type(), &[&output, &grad_output])?;
+        call.run(&Method::new("sigmoid_dx", FLOAT), output.data_type(), |device, launch| {
+            device.sigmoid_dx(launch, dx_result.elements(), output.elements(), grad_output.elements())
+        })?;
+        dx_result.finish()?;
+        Ok(())
+    })
 }
 
 /// Computes the sigmoid linear unit.
@@ -915,23 +709,14 @@ pub unsafe extern "C" fn diopiSilu(
     out: diopi_runtime::ffi::diopiTensorHandle_t,
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiSilu",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, input) = unsafe {
-                (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?)
-            };
-            call.write(
-                &Method::new("silu", FLOAT),
-                &out,
-                [(&input).into()],
-                |device, launch, out, [x]| device.silu(launch, out, x),
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiSilu", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, input) = unsafe { (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?) };
+        call.write(&Method::new("silu", FLOAT), &out, [(&input).into()], |device, launch, out, [x]| {
+            device.silu(launch, out, x)
+        })?;
+        Ok(())
+    })
 }
 
 /// Computes the sigmoid linear unit, in place.
@@ -947,21 +732,14 @@ pub unsafe extern "C" fn diopiSiluInp(
     ctx: diopi_runtime::ffi::diopiContextHandle_t,
     input: diopi_runtime::ffi::diopiTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiSiluInp",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let input = unsafe { call.tensor("input", input)? };
-            call.write(
-                &Method::new("silu", FLOAT),
-                &input,
-                [(&input).into()],
-                |device, launch, out, [x]| device.silu(launch, out, x),
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiSiluInp", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let input = unsafe { call.tensor("input", input)? };
+        call.write(&Method::new("silu", FLOAT), &input, [(&input).into()], |device, launch, out, [x]| {
+            device.silu(launch, out, x)
+        })?;
+        Ok(())
+    })
 }
 
 /// Computes the gradient of the sigmoid linear unit.
@@ -979,37 +757,22 @@ pub unsafe extern "C" fn diopiSiluBackward(
     grad_output: diopi_runtime::ffi::diopiConstTensorHandle_t,
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiSiluBackward",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (grad_input, grad_output, input) = unsafe {
-                (
-                    call.tensor("grad_input", grad_input)?,
-                    call.tensor("grad_output", grad_output.cast_mut())?,
-                    call.tensor("input", input.cast_mut())?,
-                )
-            };
-            let mut dx_result = call
-                .output(&grad_input, input.data_type(), &[&input, &grad_output])?;
-            call.run(
-                &Method::new("silu_dx", FLOAT),
-                input.data_type(),
-                |device, launch| {
-                    device
-                        .silu_dx(
-                            launch,
-                            dx_result.elements(),
-                            input.elements(),
-                            grad_output.elements(),
-                        )
-                },
-            )?;
-            dx_result.finish()?;
-            Ok(())
-        },
-    )
+    enter("diopiSiluBackward", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (grad_input, grad_output, input) = unsafe {
+            (
+                call.tensor("grad_input", grad_input)?,
+                call.tensor("grad_output", grad_output.cast_mut())?,
+                call.tensor("input", input.cast_mut())?,
+            )
+        };
+        let mut dx_result = call.output(&grad_input, input.data_type(), &[&input, &grad_output])?;
+        call.run(&Method::new("silu_dx", FLOAT), input.data_type(), |device, launch| {
+            device.silu_dx(launch, dx_result.elements(), input.elements(), grad_output.elements())
+        })?;
+        dx_result.finish()?;
+        Ok(())
+    })
 }
 
 /// Computes the softmax function.
@@ -1027,27 +790,17 @@ pub unsafe extern "C" fn diopiSoftmax(
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
     dim: i64,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiSoftmax",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, input) = unsafe {
-                (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?)
-            };
-            let part_1 = rules::to(call, &input, &out)?;
-            let mut out_result = call.output(&out, part_1.data_type(), &[&part_1])?;
-            call.run(
-                &Method::new("softmax", FLOAT),
-                part_1.data_type(),
-                |device, launch| {
-                    device.softmax(launch, out_result.elements(), part_1.elements(), dim)
-                },
-            )?;
-            out_result.finish()?;
-            Ok(())
-        },
-    )
+    enter("diopiSoftmax", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, input) = unsafe { (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?) };
+        let part_1 = rules::to(call, &input, &out)?;
+        let mut out_result = call.output(&out, part_1.data_type(), &[&part_1])?;
+        call.run(&Method::new("softmax", FLOAT), part_1.data_type(), |device, launch| {
+            device.softmax(launch, out_result.elements(), part_1.elements(), dim)
+        })?;
+        out_result.finish()?;
+        Ok(())
+    })
 }
 
 /// Computes the gradient of the softmax function.
@@ -1066,38 +819,22 @@ pub unsafe extern "C" fn diopiSoftmaxBackward(
     output: diopi_runtime::ffi::diopiConstTensorHandle_t,
     dim: i64,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiSoftmaxBackward",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (grad_input, grad_output, output) = unsafe {
-                (
-                    call.tensor("grad_input", grad_input)?,
-                    call.tensor("grad_output", grad_output.cast_mut())?,
-                    call.tensor("output", output.cast_mut())?,
-                )
-            };
-            let mut dx_result = call
-                .output(&grad_input, output.data_type(), &[&output, &grad_output])?;
-            call.run(
-                &Method::new("softmax_grad", FLOAT),
-                output.data_type(),
-                |device, launch| {
-                    device
-                        .softmax_grad(
-                            launch,
-                            dx_result.elements(),
-                            output.elements(),
-                            grad_output.elements(),
-                            dim,
-                        )
-                },
-            )?;
-            dx_result.finish()?;
-            Ok(())
-        },
-    )
+    enter("diopiSoftmaxBackward", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (grad_input, grad_output, output) = unsafe {
+            (
+                call.tensor("grad_input", grad_input)?,
+                call.tensor("grad_output", grad_output.cast_mut())?,
+                call.tensor("output", output.cast_mut())?,
+            )
+        };
+        let mut dx_result = call.output(&grad_input, output.data_type(), &[&output, &grad_output])?;
+        call.run(&Method::new("softmax_grad", FLOAT), output.data_type(), |device, launch| {
+            device.softmax_grad(launch, dx_result.elements(), output.elements(), grad_output.elements(), dim)
+        })?;
+        dx_result.finish()?;
+        Ok(())
+    })
 }
 
 /// Computes the logarithm of the softmax function.
@@ -1115,33 +852,17 @@ pub unsafe extern "C" fn diopiLogSoftmax(
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
     dim: i64,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiLogSoftmax",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, input) = unsafe {
-                (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?)
-            };
-            let part_1 = rules::to(call, &input, &out)?;
-            let mut out_result = call.output(&out, part_1.data_type(), &[&part_1])?;
-            call.run(
-                &Method::new("log_softmax", FLOAT),
-                part_1.data_type(),
-                |device, launch| {
-                    device
-                        .log_softmax(
-                            launch,
-                            out_result.elements(),
-                            part_1.elements(),
-                            dim,
-                        )
-                },
-            )?;
-            out_result.finish()?;
-            Ok(())
-        },
-    )
+    enter("diopiLogSoftmax", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, input) = unsafe { (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?) };
+        let part_1 = rules::to(call, &input, &out)?;
+        let mut out_result = call.output(&out, part_1.data_type(), &[&part_1])?;
+        call.run(&Method::new("log_softmax", FLOAT), part_1.data_type(), |device, launch| {
+            device.log_softmax(launch, out_result.elements(), part_1.elements(), dim)
+        })?;
+        out_result.finish()?;
+        Ok(())
+    })
 }
 
 /// Computes the gradient of the logarithm of the softmax function.
@@ -1160,36 +881,26 @@ pub unsafe extern "C" fn diopiLogSoftmaxBackward(
     output: diopi_runtime::ffi::diopiConstTensorHandle_t,
     dim: i64,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiLogSoftmaxBackward",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (grad_input, grad_output, output) = unsafe {
-                (
-                    call.tensor("grad_input", grad_input)?,
-                    call.tensor("grad_output", grad_output.cast_mut())?,
-                    call.tensor("output", output.cast_mut())?,
-                )
-            };
-            let mut dx_result = call
-                .output(&grad_input, output.data_type(), &[&output, &grad_output])?;
-            call.run(
-                &Method::new("log_softmax_grad", FLOAT),
-                output.data_type(),
-                |device, launch| {
-                    device
-                        .log_softmax_grad(
-                            launch,
-                            dx_result.elements(),
-                            output.elements(),
-                            grad_output.elements(),
-                            dim,
-                        )
-                },
-            )?;
-            dx_result.finish()?;
-            Ok(())
-        },
-    )
+    enter("diopiLogSoftmaxBackward", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (grad_input, grad_output, output) = unsafe {
+            (
+                call.tensor("grad_input", grad_input)?,
+                call.tensor("grad_output", grad_output.cast_mut())?,
+                call.tensor("output", output.cast_mut())?,
+            )
+        };
+        let mut dx_result = call.output(&grad_input, output.data_type(), &[&output, &grad_output])?;
+        call.run(&Method::new("log_softmax_grad", FLOAT), output.data_type(), |device, launch| {
+            device.log_softmax_grad(
+                launch,
+                dx_result.elements(),
+                output.elements(),
+                grad_output.elements(),
+                dim,
+            )
+        })?;
+        dx_result.finish()?;
+        Ok(())
+    })
 }

@@ -4,13 +4,8 @@
 
 use crate::diopi_runtime;
 
-#[allow(
-    unused_imports,
-    reason = "the steps of the functions determine which of the names are used"
-)]
-use crate::compute::{
-    BOOL, COMPLEX, DataType, FLOAT, INTEGER, Method, enter, rules, wide,
-};
+#[allow(unused_imports, reason = "the steps of the functions determine which of the names are used")]
+use crate::compute::{BOOL, COMPLEX, DataType, FLOAT, INTEGER, Method, enter, rules, wide};
 
 /// Computes a sum.
 ///
@@ -28,29 +23,25 @@ pub unsafe extern "C" fn diopiAdd(
     other: diopi_runtime::ffi::diopiConstTensorHandle_t,
     alpha: *const diopi_runtime::ffi::diopiScalar_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiAdd",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, input, other, alpha) = unsafe {
-                (
-                    call.tensor("out", out)?,
-                    call.tensor("input", input.cast_mut())?,
-                    call.tensor("other", other.cast_mut())?,
-                    call.number("alpha", alpha)?,
-                )
-            };
-            let part_1 = rules::scaled(call, &other, alpha)?;
-            call.write(
-                &Method::new("add", FLOAT | INTEGER | BOOL),
-                &out,
-                [(&input).into(), (&part_1).into()],
-                |device, launch, out, [a, b]| device.add(launch, out, a, b),
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiAdd", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, input, other, alpha) = unsafe {
+            (
+                call.tensor("out", out)?,
+                call.tensor("input", input.cast_mut())?,
+                call.tensor("other", other.cast_mut())?,
+                call.number("alpha", alpha)?,
+            )
+        };
+        let part_1 = rules::scaled(call, &other, alpha)?;
+        call.write(
+            &Method::new("add", FLOAT | INTEGER | BOOL),
+            &out,
+            [(&input).into(), (&part_1).into()],
+            |device, launch, out, [a, b]| device.add(launch, out, a, b),
+        )?;
+        Ok(())
+    })
 }
 
 /// Computes a sum, in place.
@@ -68,28 +59,24 @@ pub unsafe extern "C" fn diopiAddInp(
     other: diopi_runtime::ffi::diopiConstTensorHandle_t,
     alpha: *const diopi_runtime::ffi::diopiScalar_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiAddInp",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (input, other, alpha) = unsafe {
-                (
-                    call.tensor("input", input)?,
-                    call.tensor("other", other.cast_mut())?,
-                    call.number("alpha", alpha)?,
-                )
-            };
-            let part_1 = rules::scaled(call, &other, alpha)?;
-            call.write(
-                &Method::new("add", FLOAT | INTEGER | BOOL),
-                &input,
-                [(&input).into(), (&part_1).into()],
-                |device, launch, out, [a, b]| device.add(launch, out, a, b),
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiAddInp", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (input, other, alpha) = unsafe {
+            (
+                call.tensor("input", input)?,
+                call.tensor("other", other.cast_mut())?,
+                call.number("alpha", alpha)?,
+            )
+        };
+        let part_1 = rules::scaled(call, &other, alpha)?;
+        call.write(
+            &Method::new("add", FLOAT | INTEGER | BOOL),
+            &input,
+            [(&input).into(), (&part_1).into()],
+            |device, launch, out, [a, b]| device.add(launch, out, a, b),
+        )?;
+        Ok(())
+    })
 }
 
 /// Computes a sum with a number.
@@ -108,29 +95,25 @@ pub unsafe extern "C" fn diopiAddScalar(
     other: *const diopi_runtime::ffi::diopiScalar_t,
     alpha: *const diopi_runtime::ffi::diopiScalar_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiAddScalar",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, input, other, alpha) = unsafe {
-                (
-                    call.tensor("out", out)?,
-                    call.tensor("input", input.cast_mut())?,
-                    call.number("other", other)?,
-                    call.number("alpha", alpha)?,
-                )
-            };
-            let part_1 = rules::product(call, other, alpha)?;
-            call.write(
-                &Method::new("add", FLOAT | INTEGER | BOOL),
-                &out,
-                [(&input).into(), (&part_1).into()],
-                |device, launch, out, [a, b]| device.add(launch, out, a, b),
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiAddScalar", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, input, other, alpha) = unsafe {
+            (
+                call.tensor("out", out)?,
+                call.tensor("input", input.cast_mut())?,
+                call.number("other", other)?,
+                call.number("alpha", alpha)?,
+            )
+        };
+        let part_1 = rules::product(call, other, alpha)?;
+        call.write(
+            &Method::new("add", FLOAT | INTEGER | BOOL),
+            &out,
+            [(&input).into(), (&part_1).into()],
+            |device, launch, out, [a, b]| device.add(launch, out, a, b),
+        )?;
+        Ok(())
+    })
 }
 
 /// Computes a sum with a number, in place.
@@ -148,28 +131,20 @@ pub unsafe extern "C" fn diopiAddInpScalar(
     other: *const diopi_runtime::ffi::diopiScalar_t,
     alpha: *const diopi_runtime::ffi::diopiScalar_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiAddInpScalar",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (input, other, alpha) = unsafe {
-                (
-                    call.tensor("input", input)?,
-                    call.number("other", other)?,
-                    call.number("alpha", alpha)?,
-                )
-            };
-            let part_1 = rules::product(call, other, alpha)?;
-            call.write(
-                &Method::new("add", FLOAT | INTEGER | BOOL),
-                &input,
-                [(&input).into(), (&part_1).into()],
-                |device, launch, out, [a, b]| device.add(launch, out, a, b),
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiAddInpScalar", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (input, other, alpha) = unsafe {
+            (call.tensor("input", input)?, call.number("other", other)?, call.number("alpha", alpha)?)
+        };
+        let part_1 = rules::product(call, other, alpha)?;
+        call.write(
+            &Method::new("add", FLOAT | INTEGER | BOOL),
+            &input,
+            [(&input).into(), (&part_1).into()],
+            |device, launch, out, [a, b]| device.add(launch, out, a, b),
+        )?;
+        Ok(())
+    })
 }
 
 /// Computes a difference.
@@ -188,29 +163,25 @@ pub unsafe extern "C" fn diopiSub(
     other: diopi_runtime::ffi::diopiConstTensorHandle_t,
     alpha: *const diopi_runtime::ffi::diopiScalar_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiSub",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, input, other, alpha) = unsafe {
-                (
-                    call.tensor("out", out)?,
-                    call.tensor("input", input.cast_mut())?,
-                    call.tensor("other", other.cast_mut())?,
-                    call.number("alpha", alpha)?,
-                )
-            };
-            let part_1 = rules::scaled(call, &other, alpha)?;
-            call.write(
-                &Method::new("subtract", FLOAT | INTEGER),
-                &out,
-                [(&input).into(), (&part_1).into()],
-                |device, launch, out, [a, b]| device.subtract(launch, out, a, b),
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiSub", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, input, other, alpha) = unsafe {
+            (
+                call.tensor("out", out)?,
+                call.tensor("input", input.cast_mut())?,
+                call.tensor("other", other.cast_mut())?,
+                call.number("alpha", alpha)?,
+            )
+        };
+        let part_1 = rules::scaled(call, &other, alpha)?;
+        call.write(
+            &Method::new("subtract", FLOAT | INTEGER),
+            &out,
+            [(&input).into(), (&part_1).into()],
+            |device, launch, out, [a, b]| device.subtract(launch, out, a, b),
+        )?;
+        Ok(())
+    })
 }
 
 /// Computes a difference, in place.
@@ -228,28 +199,24 @@ pub unsafe extern "C" fn diopiSubInp(
     other: diopi_runtime::ffi::diopiConstTensorHandle_t,
     alpha: *const diopi_runtime::ffi::diopiScalar_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiSubInp",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (input, other, alpha) = unsafe {
-                (
-                    call.tensor("input", input)?,
-                    call.tensor("other", other.cast_mut())?,
-                    call.number("alpha", alpha)?,
-                )
-            };
-            let part_1 = rules::scaled(call, &other, alpha)?;
-            call.write(
-                &Method::new("subtract", FLOAT | INTEGER),
-                &input,
-                [(&input).into(), (&part_1).into()],
-                |device, launch, out, [a, b]| device.subtract(launch, out, a, b),
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiSubInp", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (input, other, alpha) = unsafe {
+            (
+                call.tensor("input", input)?,
+                call.tensor("other", other.cast_mut())?,
+                call.number("alpha", alpha)?,
+            )
+        };
+        let part_1 = rules::scaled(call, &other, alpha)?;
+        call.write(
+            &Method::new("subtract", FLOAT | INTEGER),
+            &input,
+            [(&input).into(), (&part_1).into()],
+            |device, launch, out, [a, b]| device.subtract(launch, out, a, b),
+        )?;
+        Ok(())
+    })
 }
 
 /// Computes a difference with a number.
@@ -268,29 +235,25 @@ pub unsafe extern "C" fn diopiSubScalar(
     other: *const diopi_runtime::ffi::diopiScalar_t,
     alpha: *const diopi_runtime::ffi::diopiScalar_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiSubScalar",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, input, other, alpha) = unsafe {
-                (
-                    call.tensor("out", out)?,
-                    call.tensor("input", input.cast_mut())?,
-                    call.number("other", other)?,
-                    call.number("alpha", alpha)?,
-                )
-            };
-            let part_1 = rules::product(call, other, alpha)?;
-            call.write(
-                &Method::new("subtract", FLOAT | INTEGER),
-                &out,
-                [(&input).into(), (&part_1).into()],
-                |device, launch, out, [a, b]| device.subtract(launch, out, a, b),
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiSubScalar", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, input, other, alpha) = unsafe {
+            (
+                call.tensor("out", out)?,
+                call.tensor("input", input.cast_mut())?,
+                call.number("other", other)?,
+                call.number("alpha", alpha)?,
+            )
+        };
+        let part_1 = rules::product(call, other, alpha)?;
+        call.write(
+            &Method::new("subtract", FLOAT | INTEGER),
+            &out,
+            [(&input).into(), (&part_1).into()],
+            |device, launch, out, [a, b]| device.subtract(launch, out, a, b),
+        )?;
+        Ok(())
+    })
 }
 
 /// Computes a difference with a number, in place.
@@ -308,28 +271,20 @@ pub unsafe extern "C" fn diopiSubInpScalar(
     other: *const diopi_runtime::ffi::diopiScalar_t,
     alpha: *const diopi_runtime::ffi::diopiScalar_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiSubInpScalar",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (input, other, alpha) = unsafe {
-                (
-                    call.tensor("input", input)?,
-                    call.number("other", other)?,
-                    call.number("alpha", alpha)?,
-                )
-            };
-            let part_1 = rules::product(call, other, alpha)?;
-            call.write(
-                &Method::new("subtract", FLOAT | INTEGER),
-                &input,
-                [(&input).into(), (&part_1).into()],
-                |device, launch, out, [a, b]| device.subtract(launch, out, a, b),
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiSubInpScalar", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (input, other, alpha) = unsafe {
+            (call.tensor("input", input)?, call.number("other", other)?, call.number("alpha", alpha)?)
+        };
+        let part_1 = rules::product(call, other, alpha)?;
+        call.write(
+            &Method::new("subtract", FLOAT | INTEGER),
+            &input,
+            [(&input).into(), (&part_1).into()],
+            |device, launch, out, [a, b]| device.subtract(launch, out, a, b),
+        )?;
+        Ok(())
+    })
 }
 
 /// Computes a product.
@@ -347,27 +302,23 @@ pub unsafe extern "C" fn diopiMul(
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
     other: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiMul",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, input, other) = unsafe {
-                (
-                    call.tensor("out", out)?,
-                    call.tensor("input", input.cast_mut())?,
-                    call.tensor("other", other.cast_mut())?,
-                )
-            };
-            call.write(
-                &Method::new("multiply", FLOAT | INTEGER | BOOL),
-                &out,
-                [(&input).into(), (&other).into()],
-                |device, launch, out, [a, b]| device.multiply(launch, out, a, b),
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiMul", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, input, other) = unsafe {
+            (
+                call.tensor("out", out)?,
+                call.tensor("input", input.cast_mut())?,
+                call.tensor("other", other.cast_mut())?,
+            )
+        };
+        call.write(
+            &Method::new("multiply", FLOAT | INTEGER | BOOL),
+            &out,
+            [(&input).into(), (&other).into()],
+            |device, launch, out, [a, b]| device.multiply(launch, out, a, b),
+        )?;
+        Ok(())
+    })
 }
 
 /// Computes a product, in place.
@@ -384,23 +335,18 @@ pub unsafe extern "C" fn diopiMulInp(
     input: diopi_runtime::ffi::diopiTensorHandle_t,
     other: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiMulInp",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (input, other) = unsafe {
-                (call.tensor("input", input)?, call.tensor("other", other.cast_mut())?)
-            };
-            call.write(
-                &Method::new("multiply", FLOAT | INTEGER | BOOL),
-                &input,
-                [(&input).into(), (&other).into()],
-                |device, launch, out, [a, b]| device.multiply(launch, out, a, b),
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiMulInp", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (input, other) =
+            unsafe { (call.tensor("input", input)?, call.tensor("other", other.cast_mut())?) };
+        call.write(
+            &Method::new("multiply", FLOAT | INTEGER | BOOL),
+            &input,
+            [(&input).into(), (&other).into()],
+            |device, launch, out, [a, b]| device.multiply(launch, out, a, b),
+        )?;
+        Ok(())
+    })
 }
 
 /// Computes a product with a number.
@@ -418,27 +364,19 @@ pub unsafe extern "C" fn diopiMulScalar(
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
     other: *const diopi_runtime::ffi::diopiScalar_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiMulScalar",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, input, other) = unsafe {
-                (
-                    call.tensor("out", out)?,
-                    call.tensor("input", input.cast_mut())?,
-                    call.number("other", other)?,
-                )
-            };
-            call.write(
-                &Method::new("multiply", FLOAT | INTEGER | BOOL),
-                &out,
-                [(&input).into(), other.into()],
-                |device, launch, out, [a, b]| device.multiply(launch, out, a, b),
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiMulScalar", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, input, other) = unsafe {
+            (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?, call.number("other", other)?)
+        };
+        call.write(
+            &Method::new("multiply", FLOAT | INTEGER | BOOL),
+            &out,
+            [(&input).into(), other.into()],
+            |device, launch, out, [a, b]| device.multiply(launch, out, a, b),
+        )?;
+        Ok(())
+    })
 }
 
 /// Computes a product with a number, in place.
@@ -455,23 +393,17 @@ pub unsafe extern "C" fn diopiMulInpScalar(
     input: diopi_runtime::ffi::diopiTensorHandle_t,
     other: *const diopi_runtime::ffi::diopiScalar_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiMulInpScalar",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (input, other) = unsafe {
-                (call.tensor("input", input)?, call.number("other", other)?)
-            };
-            call.write(
-                &Method::new("multiply", FLOAT | INTEGER | BOOL),
-                &input,
-                [(&input).into(), other.into()],
-                |device, launch, out, [a, b]| device.multiply(launch, out, a, b),
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiMulInpScalar", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (input, other) = unsafe { (call.tensor("input", input)?, call.number("other", other)?) };
+        call.write(
+            &Method::new("multiply", FLOAT | INTEGER | BOOL),
+            &input,
+            [(&input).into(), other.into()],
+            |device, launch, out, [a, b]| device.multiply(launch, out, a, b),
+        )?;
+        Ok(())
+    })
 }
 
 /// Computes a quotient.
@@ -490,22 +422,18 @@ pub unsafe extern "C" fn diopiDiv(
     other: diopi_runtime::ffi::diopiConstTensorHandle_t,
     rounding_mode: diopi_runtime::RoundMode,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiDiv",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, input, other) = unsafe {
-                (
-                    call.tensor("out", out)?,
-                    call.tensor("input", input.cast_mut())?,
-                    call.tensor("other", other.cast_mut())?,
-                )
-            };
-            rules::quotient(call, &out, &input, &other, rounding_mode)?;
-            Ok(())
-        },
-    )
+    enter("diopiDiv", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, input, other) = unsafe {
+            (
+                call.tensor("out", out)?,
+                call.tensor("input", input.cast_mut())?,
+                call.tensor("other", other.cast_mut())?,
+            )
+        };
+        rules::quotient(call, &out, &input, &other, rounding_mode)?;
+        Ok(())
+    })
 }
 
 /// Computes a quotient, in place.
@@ -523,18 +451,13 @@ pub unsafe extern "C" fn diopiDivInp(
     other: diopi_runtime::ffi::diopiConstTensorHandle_t,
     rounding_mode: diopi_runtime::RoundMode,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiDivInp",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (input, other) = unsafe {
-                (call.tensor("input", input)?, call.tensor("other", other.cast_mut())?)
-            };
-            rules::quotient(call, &input, &input, &other, rounding_mode)?;
-            Ok(())
-        },
-    )
+    enter("diopiDivInp", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (input, other) =
+            unsafe { (call.tensor("input", input)?, call.tensor("other", other.cast_mut())?) };
+        rules::quotient(call, &input, &input, &other, rounding_mode)?;
+        Ok(())
+    })
 }
 
 /// Computes a quotient with a number.
@@ -553,22 +476,14 @@ pub unsafe extern "C" fn diopiDivScalar(
     other: *const diopi_runtime::ffi::diopiScalar_t,
     rounding_mode: diopi_runtime::RoundMode,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiDivScalar",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, input, other) = unsafe {
-                (
-                    call.tensor("out", out)?,
-                    call.tensor("input", input.cast_mut())?,
-                    call.number("other", other)?,
-                )
-            };
-            rules::quotient(call, &out, &input, other, rounding_mode)?;
-            Ok(())
-        },
-    )
+    enter("diopiDivScalar", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, input, other) = unsafe {
+            (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?, call.number("other", other)?)
+        };
+        rules::quotient(call, &out, &input, other, rounding_mode)?;
+        Ok(())
+    })
 }
 
 /// Computes a quotient with a number, in place.
@@ -586,18 +501,12 @@ pub unsafe extern "C" fn diopiDivInpScalar(
     other: *const diopi_runtime::ffi::diopiScalar_t,
     rounding_mode: diopi_runtime::RoundMode,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiDivInpScalar",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (input, other) = unsafe {
-                (call.tensor("input", input)?, call.number("other", other)?)
-            };
-            rules::quotient(call, &input, &input, other, rounding_mode)?;
-            Ok(())
-        },
-    )
+    enter("diopiDivInpScalar", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (input, other) = unsafe { (call.tensor("input", input)?, call.number("other", other)?) };
+        rules::quotient(call, &input, &input, other, rounding_mode)?;
+        Ok(())
+    })
 }
 
 /// Computes the remainder of a division.
@@ -615,27 +524,23 @@ pub unsafe extern "C" fn diopiRemainderTensor(
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
     other: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiRemainderTensor",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, input, other) = unsafe {
-                (
-                    call.tensor("out", out)?,
-                    call.tensor("input", input.cast_mut())?,
-                    call.tensor("other", other.cast_mut())?,
-                )
-            };
-            call.write(
-                &Method::new("remainder", FLOAT | INTEGER),
-                &out,
-                [(&input).into(), (&other).into()],
-                |device, launch, out, [a, b]| device.remainder(launch, out, a, b),
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiRemainderTensor", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, input, other) = unsafe {
+            (
+                call.tensor("out", out)?,
+                call.tensor("input", input.cast_mut())?,
+                call.tensor("other", other.cast_mut())?,
+            )
+        };
+        call.write(
+            &Method::new("remainder", FLOAT | INTEGER),
+            &out,
+            [(&input).into(), (&other).into()],
+            |device, launch, out, [a, b]| device.remainder(launch, out, a, b),
+        )?;
+        Ok(())
+    })
 }
 
 /// Computes the remainder of a division by a number.
@@ -653,27 +558,19 @@ pub unsafe extern "C" fn diopiRemainderScalar(
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
     other: *const diopi_runtime::ffi::diopiScalar_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiRemainderScalar",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, input, other) = unsafe {
-                (
-                    call.tensor("out", out)?,
-                    call.tensor("input", input.cast_mut())?,
-                    call.number("other", other)?,
-                )
-            };
-            call.write(
-                &Method::new("remainder", FLOAT | INTEGER),
-                &out,
-                [(&input).into(), other.into()],
-                |device, launch, out, [a, b]| device.remainder(launch, out, a, b),
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiRemainderScalar", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, input, other) = unsafe {
+            (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?, call.number("other", other)?)
+        };
+        call.write(
+            &Method::new("remainder", FLOAT | INTEGER),
+            &out,
+            [(&input).into(), other.into()],
+            |device, launch, out, [a, b]| device.remainder(launch, out, a, b),
+        )?;
+        Ok(())
+    })
 }
 
 /// Computes the remainder of a division of a number.
@@ -691,27 +588,19 @@ pub unsafe extern "C" fn diopiRemainder(
     input: *const diopi_runtime::ffi::diopiScalar_t,
     other: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiRemainder",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, input, other) = unsafe {
-                (
-                    call.tensor("out", out)?,
-                    call.number("input", input)?,
-                    call.tensor("other", other.cast_mut())?,
-                )
-            };
-            call.write(
-                &Method::new("remainder", FLOAT | INTEGER),
-                &out,
-                [input.into(), (&other).into()],
-                |device, launch, out, [a, b]| device.remainder(launch, out, a, b),
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiRemainder", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, input, other) = unsafe {
+            (call.tensor("out", out)?, call.number("input", input)?, call.tensor("other", other.cast_mut())?)
+        };
+        call.write(
+            &Method::new("remainder", FLOAT | INTEGER),
+            &out,
+            [input.into(), (&other).into()],
+            |device, launch, out, [a, b]| device.remainder(launch, out, a, b),
+        )?;
+        Ok(())
+    })
 }
 
 /// Raises a tensor to the power of a tensor.
@@ -729,27 +618,23 @@ pub unsafe extern "C" fn diopiPowTensor(
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
     exponent: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiPowTensor",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, input, exponent) = unsafe {
-                (
-                    call.tensor("out", out)?,
-                    call.tensor("input", input.cast_mut())?,
-                    call.tensor("exponent", exponent.cast_mut())?,
-                )
-            };
-            call.write(
-                &Method::new("elementwise_pow", FLOAT | INTEGER),
-                &out,
-                [(&input).into(), (&exponent).into()],
-                |device, launch, out, [a, b]| device.elementwise_pow(launch, out, a, b),
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiPowTensor", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, input, exponent) = unsafe {
+            (
+                call.tensor("out", out)?,
+                call.tensor("input", input.cast_mut())?,
+                call.tensor("exponent", exponent.cast_mut())?,
+            )
+        };
+        call.write(
+            &Method::new("elementwise_pow", FLOAT | INTEGER),
+            &out,
+            [(&input).into(), (&exponent).into()],
+            |device, launch, out, [a, b]| device.elementwise_pow(launch, out, a, b),
+        )?;
+        Ok(())
+    })
 }
 
 /// Raises a tensor to the power of a tensor, in place.
@@ -766,26 +651,18 @@ pub unsafe extern "C" fn diopiPowInpTensor(
     input: diopi_runtime::ffi::diopiTensorHandle_t,
     exponent: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiPowInpTensor",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (input, exponent) = unsafe {
-                (
-                    call.tensor("input", input)?,
-                    call.tensor("exponent", exponent.cast_mut())?,
-                )
-            };
-            call.write(
-                &Method::new("elementwise_pow", FLOAT | INTEGER),
-                &input,
-                [(&input).into(), (&exponent).into()],
-                |device, launch, out, [a, b]| device.elementwise_pow(launch, out, a, b),
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiPowInpTensor", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (input, exponent) =
+            unsafe { (call.tensor("input", input)?, call.tensor("exponent", exponent.cast_mut())?) };
+        call.write(
+            &Method::new("elementwise_pow", FLOAT | INTEGER),
+            &input,
+            [(&input).into(), (&exponent).into()],
+            |device, launch, out, [a, b]| device.elementwise_pow(launch, out, a, b),
+        )?;
+        Ok(())
+    })
 }
 
 /// Raises a tensor to the power of a number.
@@ -803,27 +680,23 @@ pub unsafe extern "C" fn diopiPow(
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
     exponent: *const diopi_runtime::ffi::diopiScalar_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiPow",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, input, exponent) = unsafe {
-                (
-                    call.tensor("out", out)?,
-                    call.tensor("input", input.cast_mut())?,
-                    call.number("exponent", exponent)?,
-                )
-            };
-            call.write(
-                &Method::new("elementwise_pow", FLOAT | INTEGER),
-                &out,
-                [(&input).into(), exponent.into()],
-                |device, launch, out, [a, b]| device.elementwise_pow(launch, out, a, b),
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiPow", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, input, exponent) = unsafe {
+            (
+                call.tensor("out", out)?,
+                call.tensor("input", input.cast_mut())?,
+                call.number("exponent", exponent)?,
+            )
+        };
+        call.write(
+            &Method::new("elementwise_pow", FLOAT | INTEGER),
+            &out,
+            [(&input).into(), exponent.into()],
+            |device, launch, out, [a, b]| device.elementwise_pow(launch, out, a, b),
+        )?;
+        Ok(())
+    })
 }
 
 /// Raises a tensor to the power of a number, in place.
@@ -840,23 +713,17 @@ pub unsafe extern "C" fn diopiPowInp(
     input: diopi_runtime::ffi::diopiTensorHandle_t,
     exponent: *const diopi_runtime::ffi::diopiScalar_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiPowInp",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (input, exponent) = unsafe {
-                (call.tensor("input", input)?, call.number("exponent", exponent)?)
-            };
-            call.write(
-                &Method::new("elementwise_pow", FLOAT | INTEGER),
-                &input,
-                [(&input).into(), exponent.into()],
-                |device, launch, out, [a, b]| device.elementwise_pow(launch, out, a, b),
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiPowInp", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (input, exponent) = unsafe { (call.tensor("input", input)?, call.number("exponent", exponent)?) };
+        call.write(
+            &Method::new("elementwise_pow", FLOAT | INTEGER),
+            &input,
+            [(&input).into(), exponent.into()],
+            |device, launch, out, [a, b]| device.elementwise_pow(launch, out, a, b),
+        )?;
+        Ok(())
+    })
 }
 
 /// Raises a number to the power of a tensor.
@@ -874,27 +741,23 @@ pub unsafe extern "C" fn diopiPowScalar(
     input: *const diopi_runtime::ffi::diopiScalar_t,
     exponent: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiPowScalar",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, input, exponent) = unsafe {
-                (
-                    call.tensor("out", out)?,
-                    call.number("input", input)?,
-                    call.tensor("exponent", exponent.cast_mut())?,
-                )
-            };
-            call.write(
-                &Method::new("elementwise_pow", FLOAT | INTEGER),
-                &out,
-                [input.into(), (&exponent).into()],
-                |device, launch, out, [a, b]| device.elementwise_pow(launch, out, a, b),
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiPowScalar", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, input, exponent) = unsafe {
+            (
+                call.tensor("out", out)?,
+                call.number("input", input)?,
+                call.tensor("exponent", exponent.cast_mut())?,
+            )
+        };
+        call.write(
+            &Method::new("elementwise_pow", FLOAT | INTEGER),
+            &out,
+            [input.into(), (&exponent).into()],
+            |device, launch, out, [a, b]| device.elementwise_pow(launch, out, a, b),
+        )?;
+        Ok(())
+    })
 }
 
 /// Computes the maximum of two tensors.
@@ -912,27 +775,23 @@ pub unsafe extern "C" fn diopiMaximum(
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
     other: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiMaximum",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, input, other) = unsafe {
-                (
-                    call.tensor("out", out)?,
-                    call.tensor("input", input.cast_mut())?,
-                    call.tensor("other", other.cast_mut())?,
-                )
-            };
-            call.write(
-                &Method::new("maximum", FLOAT | INTEGER),
-                &out,
-                [(&input).into(), (&other).into()],
-                |device, launch, out, [a, b]| device.maximum(launch, out, a, b),
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiMaximum", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, input, other) = unsafe {
+            (
+                call.tensor("out", out)?,
+                call.tensor("input", input.cast_mut())?,
+                call.tensor("other", other.cast_mut())?,
+            )
+        };
+        call.write(
+            &Method::new("maximum", FLOAT | INTEGER),
+            &out,
+            [(&input).into(), (&other).into()],
+            |device, launch, out, [a, b]| device.maximum(launch, out, a, b),
+        )?;
+        Ok(())
+    })
 }
 
 /// Computes the minimum of two tensors.
@@ -950,25 +809,21 @@ pub unsafe extern "C" fn diopiMinimum(
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
     other: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiMinimum",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, input, other) = unsafe {
-                (
-                    call.tensor("out", out)?,
-                    call.tensor("input", input.cast_mut())?,
-                    call.tensor("other", other.cast_mut())?,
-                )
-            };
-            call.write(
-                &Method::new("minimum", FLOAT | INTEGER),
-                &out,
-                [(&input).into(), (&other).into()],
-                |device, launch, out, [a, b]| device.minimum(launch, out, a, b),
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiMinimum", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, input, other) = unsafe {
+            (
+                call.tensor("out", out)?,
+                call.tensor("input", input.cast_mut())?,
+                call.tensor("other", other.cast_mut())?,
+            )
+        };
+        call.write(
+            &Method::new("minimum", FLOAT | INTEGER),
+            &out,
+            [(&input).into(), (&other).into()],
+            |device, launch, out, [a, b]| device.minimum(launch, out, a, b),
+        )?;
+        Ok(())
+    })
 }

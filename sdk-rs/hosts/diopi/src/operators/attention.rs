@@ -4,13 +4,8 @@
 
 use crate::diopi_runtime;
 
-#[allow(
-    unused_imports,
-    reason = "the steps of the functions determine which of the names are used"
-)]
-use crate::compute::{
-    BOOL, COMPLEX, DataType, FLOAT, INTEGER, Method, enter, rules, wide,
-};
+#[allow(unused_imports, reason = "the steps of the functions determine which of the names are used")]
+use crate::compute::{BOOL, COMPLEX, DataType, FLOAT, INTEGER, Method, enter, rules, wide};
 
 /// Applies multi-head attention.
 ///
@@ -38,46 +33,35 @@ pub unsafe extern "C" fn diopiMultiHeadAttention(
     r#gen: diopi_runtime::ffi::diopiGeneratorHandle_t,
     debug_attn_mask: diopi_runtime::ffi::diopiTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiMultiHeadAttention",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (q, k, v, out, softmax_lse, r#gen, debug_attn_mask) = unsafe {
-                (
-                    call.tensor("q", q)?,
-                    call.tensor("k", k)?,
-                    call.tensor("v", v)?,
-                    call.tensor("out", out)?,
-                    call.tensor("softmax_lse", softmax_lse)?,
-                    call.generator("gen", r#gen)?,
-                    call.optional_tensor("debug_attn_mask", debug_attn_mask)?,
-                )
-            };
-            let numbers = rules::attention_numbers(
-                call,
-                dropout_p,
-                scale,
-                is_causal,
-                -1,
-                -1,
-            )?;
-            let shown = rules::showing(call, &numbers, return_debug_mask)?;
-            rules::attention(
-                call,
-                &out,
-                &softmax_lse,
-                debug_attn_mask.as_ref(),
-                &q,
-                &k,
-                &v,
-                None,
-                r#gen,
-                &shown,
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiMultiHeadAttention", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (q, k, v, out, softmax_lse, r#gen, debug_attn_mask) = unsafe {
+            (
+                call.tensor("q", q)?,
+                call.tensor("k", k)?,
+                call.tensor("v", v)?,
+                call.tensor("out", out)?,
+                call.tensor("softmax_lse", softmax_lse)?,
+                call.generator("gen", r#gen)?,
+                call.optional_tensor("debug_attn_mask", debug_attn_mask)?,
+            )
+        };
+        let numbers = rules::attention_numbers(call, dropout_p, scale, is_causal, -1, -1)?;
+        let shown = rules::showing(call, &numbers, return_debug_mask)?;
+        rules::attention(
+            call,
+            &out,
+            &softmax_lse,
+            debug_attn_mask.as_ref(),
+            &q,
+            &k,
+            &v,
+            None,
+            r#gen,
+            &shown,
+        )?;
+        Ok(())
+    })
 }
 
 /// Computes the gradients of multi-head attention.
@@ -107,47 +91,26 @@ pub unsafe extern "C" fn diopiMultiHeadAttentionBackward(
     grad_k: diopi_runtime::ffi::diopiTensorHandle_t,
     grad_v: diopi_runtime::ffi::diopiTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiMultiHeadAttentionBackward",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (grad_out, q, k, v, r#gen, grad_q, grad_k, grad_v) = unsafe {
-                (
-                    call.tensor("grad_out", grad_out.cast_mut())?,
-                    call.tensor("q", q.cast_mut())?,
-                    call.tensor("k", k.cast_mut())?,
-                    call.tensor("v", v.cast_mut())?,
-                    call.generator("gen", r#gen)?,
-                    call.tensor("grad_q", grad_q)?,
-                    call.tensor("grad_k", grad_k)?,
-                    call.tensor("grad_v", grad_v)?,
-                )
-            };
-            let numbers = rules::attention_numbers(
-                call,
-                dropout_p,
-                scale,
-                is_causal,
-                -1,
-                -1,
-            )?;
-            rules::attention_gradient(
-                call,
-                &grad_q,
-                &grad_k,
-                &grad_v,
-                &grad_out,
-                &q,
-                &k,
-                &v,
-                None,
-                r#gen,
-                &numbers,
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiMultiHeadAttentionBackward", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (grad_out, q, k, v, r#gen, grad_q, grad_k, grad_v) = unsafe {
+            (
+                call.tensor("grad_out", grad_out.cast_mut())?,
+                call.tensor("q", q.cast_mut())?,
+                call.tensor("k", k.cast_mut())?,
+                call.tensor("v", v.cast_mut())?,
+                call.generator("gen", r#gen)?,
+                call.tensor("grad_q", grad_q)?,
+                call.tensor("grad_k", grad_k)?,
+                call.tensor("grad_v", grad_v)?,
+            )
+        };
+        let numbers = rules::attention_numbers(call, dropout_p, scale, is_causal, -1, -1)?;
+        rules::attention_gradient(
+            call, &grad_q, &grad_k, &grad_v, &grad_out, &q, &k, &v, None, r#gen, &numbers,
+        )?;
+        Ok(())
+    })
 }
 
 /// Applies multi-head attention to sequences of different lengths.
@@ -180,60 +143,39 @@ pub unsafe extern "C" fn diopiMultiHeadAttentionVarLen(
     r#gen: diopi_runtime::ffi::diopiGeneratorHandle_t,
     debug_attn_mask: diopi_runtime::ffi::diopiTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiMultiHeadAttentionVarLen",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (
-                q,
-                k,
-                v,
-                cum_seq_q,
-                cum_seq_k,
-                out,
-                softmax_lse,
-                r#gen,
-                debug_attn_mask,
-            ) = unsafe {
-                (
-                    call.tensor("q", q)?,
-                    call.tensor("k", k)?,
-                    call.tensor("v", v)?,
-                    call.tensor("cum_seq_q", cum_seq_q.cast_mut())?,
-                    call.tensor("cum_seq_k", cum_seq_k.cast_mut())?,
-                    call.tensor("out", out)?,
-                    call.tensor("softmax_lse", softmax_lse)?,
-                    call.generator("gen", r#gen)?,
-                    call.optional_tensor("debug_attn_mask", debug_attn_mask)?,
-                )
-            };
-            let numbers = rules::attention_numbers(
-                call,
-                dropout_p,
-                scale,
-                is_causal,
-                -1,
-                -1,
-            )?;
-            let shown = rules::showing(call, &numbers, return_debug_mask)?;
-            rules::attention_of_sequences(
-                call,
-                &out,
-                &softmax_lse,
-                debug_attn_mask.as_ref(),
-                &q,
-                &k,
-                &v,
-                &cum_seq_q,
-                &cum_seq_k,
-                None,
-                r#gen,
-                &shown,
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiMultiHeadAttentionVarLen", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (q, k, v, cum_seq_q, cum_seq_k, out, softmax_lse, r#gen, debug_attn_mask) = unsafe {
+            (
+                call.tensor("q", q)?,
+                call.tensor("k", k)?,
+                call.tensor("v", v)?,
+                call.tensor("cum_seq_q", cum_seq_q.cast_mut())?,
+                call.tensor("cum_seq_k", cum_seq_k.cast_mut())?,
+                call.tensor("out", out)?,
+                call.tensor("softmax_lse", softmax_lse)?,
+                call.generator("gen", r#gen)?,
+                call.optional_tensor("debug_attn_mask", debug_attn_mask)?,
+            )
+        };
+        let numbers = rules::attention_numbers(call, dropout_p, scale, is_causal, -1, -1)?;
+        let shown = rules::showing(call, &numbers, return_debug_mask)?;
+        rules::attention_of_sequences(
+            call,
+            &out,
+            &softmax_lse,
+            debug_attn_mask.as_ref(),
+            &q,
+            &k,
+            &v,
+            &cum_seq_q,
+            &cum_seq_k,
+            None,
+            r#gen,
+            &shown,
+        )?;
+        Ok(())
+    })
 }
 
 /// Computes the gradients of multi-head attention for sequences of different lengths.
@@ -267,60 +209,27 @@ pub unsafe extern "C" fn diopiMultiHeadAttentionVarLenBackward(
     grad_k: diopi_runtime::ffi::diopiTensorHandle_t,
     grad_v: diopi_runtime::ffi::diopiTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiMultiHeadAttentionVarLenBackward",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (
-                grad_out,
-                q,
-                k,
-                v,
-                cum_seq_q,
-                cum_seq_k,
-                r#gen,
-                grad_q,
-                grad_k,
-                grad_v,
-            ) = unsafe {
-                (
-                    call.tensor("grad_out", grad_out.cast_mut())?,
-                    call.tensor("q", q.cast_mut())?,
-                    call.tensor("k", k.cast_mut())?,
-                    call.tensor("v", v.cast_mut())?,
-                    call.tensor("cum_seq_q", cum_seq_q.cast_mut())?,
-                    call.tensor("cum_seq_k", cum_seq_k.cast_mut())?,
-                    call.generator("gen", r#gen)?,
-                    call.tensor("grad_q", grad_q)?,
-                    call.tensor("grad_k", grad_k)?,
-                    call.tensor("grad_v", grad_v)?,
-                )
-            };
-            let numbers = rules::attention_numbers(
-                call,
-                dropout_p,
-                scale,
-                is_causal,
-                -1,
-                -1,
-            )?;
-            rules::attention_of_sequences_gradient(
-                call,
-                &grad_q,
-                &grad_k,
-                &grad_v,
-                &grad_out,
-                &q,
-                &k,
-                &v,
-                &cum_seq_q,
-                &cum_seq_k,
-                None,
-                r#gen,
-                &numbers,
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiMultiHeadAttentionVarLenBackward", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (grad_out, q, k, v, cum_seq_q, cum_seq_k, r#gen, grad_q, grad_k, grad_v) = unsafe {
+            (
+                call.tensor("grad_out", grad_out.cast_mut())?,
+                call.tensor("q", q.cast_mut())?,
+                call.tensor("k", k.cast_mut())?,
+                call.tensor("v", v.cast_mut())?,
+                call.tensor("cum_seq_q", cum_seq_q.cast_mut())?,
+                call.tensor("cum_seq_k", cum_seq_k.cast_mut())?,
+                call.generator("gen", r#gen)?,
+                call.tensor("grad_q", grad_q)?,
+                call.tensor("grad_k", grad_k)?,
+                call.tensor("grad_v", grad_v)?,
+            )
+        };
+        let numbers = rules::attention_numbers(call, dropout_p, scale, is_causal, -1, -1)?;
+        rules::attention_of_sequences_gradient(
+            call, &grad_q, &grad_k, &grad_v, &grad_out, &q, &k, &v, &cum_seq_q, &cum_seq_k, None, r#gen,
+            &numbers,
+        )?;
+        Ok(())
+    })
 }

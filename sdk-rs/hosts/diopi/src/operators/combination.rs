@@ -4,13 +4,8 @@
 
 use crate::diopi_runtime;
 
-#[allow(
-    unused_imports,
-    reason = "the steps of the functions determine which of the names are used"
-)]
-use crate::compute::{
-    BOOL, COMPLEX, DataType, FLOAT, INTEGER, Method, enter, rules, wide,
-};
+#[allow(unused_imports, reason = "the steps of the functions determine which of the names are used")]
+use crate::compute::{BOOL, COMPLEX, DataType, FLOAT, INTEGER, Method, enter, rules, wide};
 
 /// Adds a product of two tensors to a tensor.
 ///
@@ -29,31 +24,25 @@ pub unsafe extern "C" fn diopiAddcmul(
     tensor2: diopi_runtime::ffi::diopiConstTensorHandle_t,
     value: *const diopi_runtime::ffi::diopiScalar_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiAddcmul",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, input, tensor1, tensor2, value) = unsafe {
-                (
-                    call.tensor("out", out)?,
-                    call.tensor("input", input.cast_mut())?,
-                    call.tensor("tensor1", tensor1.cast_mut())?,
-                    call.tensor("tensor2", tensor2.cast_mut())?,
-                    call.number("value", value)?,
-                )
-            };
-            call.write(
-                &Method::new("addcmul", FLOAT | INTEGER),
-                &out,
-                [(&input).into(), (&tensor1).into(), (&tensor2).into()],
-                |device, launch, out, [x, a, b]| {
-                    device.addcmul(launch, out, x, a, b, value.to_f64())
-                },
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiAddcmul", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, input, tensor1, tensor2, value) = unsafe {
+            (
+                call.tensor("out", out)?,
+                call.tensor("input", input.cast_mut())?,
+                call.tensor("tensor1", tensor1.cast_mut())?,
+                call.tensor("tensor2", tensor2.cast_mut())?,
+                call.number("value", value)?,
+            )
+        };
+        call.write(
+            &Method::new("addcmul", FLOAT | INTEGER),
+            &out,
+            [(&input).into(), (&tensor1).into(), (&tensor2).into()],
+            |device, launch, out, [x, a, b]| device.addcmul(launch, out, x, a, b, value.to_f64()),
+        )?;
+        Ok(())
+    })
 }
 
 /// Adds a product of two tensors to a tensor, in place.
@@ -72,30 +61,24 @@ pub unsafe extern "C" fn diopiAddcmulInp(
     tensor2: diopi_runtime::ffi::diopiConstTensorHandle_t,
     value: *const diopi_runtime::ffi::diopiScalar_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiAddcmulInp",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (input, tensor1, tensor2, value) = unsafe {
-                (
-                    call.tensor("input", input)?,
-                    call.tensor("tensor1", tensor1.cast_mut())?,
-                    call.tensor("tensor2", tensor2.cast_mut())?,
-                    call.number("value", value)?,
-                )
-            };
-            call.write(
-                &Method::new("addcmul", FLOAT | INTEGER),
-                &input,
-                [(&input).into(), (&tensor1).into(), (&tensor2).into()],
-                |device, launch, out, [x, a, b]| {
-                    device.addcmul(launch, out, x, a, b, value.to_f64())
-                },
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiAddcmulInp", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (input, tensor1, tensor2, value) = unsafe {
+            (
+                call.tensor("input", input)?,
+                call.tensor("tensor1", tensor1.cast_mut())?,
+                call.tensor("tensor2", tensor2.cast_mut())?,
+                call.number("value", value)?,
+            )
+        };
+        call.write(
+            &Method::new("addcmul", FLOAT | INTEGER),
+            &input,
+            [(&input).into(), (&tensor1).into(), (&tensor2).into()],
+            |device, launch, out, [x, a, b]| device.addcmul(launch, out, x, a, b, value.to_f64()),
+        )?;
+        Ok(())
+    })
 }
 
 /// Adds a quotient of two tensors to a tensor.
@@ -115,31 +98,25 @@ pub unsafe extern "C" fn diopiAddcdiv(
     tensor2: diopi_runtime::ffi::diopiConstTensorHandle_t,
     value: *const diopi_runtime::ffi::diopiScalar_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiAddcdiv",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, input, tensor1, tensor2, value) = unsafe {
-                (
-                    call.tensor("out", out)?,
-                    call.tensor("input", input.cast_mut())?,
-                    call.tensor("tensor1", tensor1.cast_mut())?,
-                    call.tensor("tensor2", tensor2.cast_mut())?,
-                    call.number("value", value)?,
-                )
-            };
-            call.write(
-                &Method::new("addcdiv", FLOAT),
-                &out,
-                [(&input).into(), (&tensor1).into(), (&tensor2).into()],
-                |device, launch, out, [x, a, b]| {
-                    device.addcdiv(launch, out, x, a, b, value.to_f64())
-                },
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiAddcdiv", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, input, tensor1, tensor2, value) = unsafe {
+            (
+                call.tensor("out", out)?,
+                call.tensor("input", input.cast_mut())?,
+                call.tensor("tensor1", tensor1.cast_mut())?,
+                call.tensor("tensor2", tensor2.cast_mut())?,
+                call.number("value", value)?,
+            )
+        };
+        call.write(
+            &Method::new("addcdiv", FLOAT),
+            &out,
+            [(&input).into(), (&tensor1).into(), (&tensor2).into()],
+            |device, launch, out, [x, a, b]| device.addcdiv(launch, out, x, a, b, value.to_f64()),
+        )?;
+        Ok(())
+    })
 }
 
 /// Adds a quotient of two tensors to a tensor, in place.
@@ -158,30 +135,24 @@ pub unsafe extern "C" fn diopiAddcdivInp(
     tensor2: diopi_runtime::ffi::diopiConstTensorHandle_t,
     value: *const diopi_runtime::ffi::diopiScalar_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiAddcdivInp",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (input, tensor1, tensor2, value) = unsafe {
-                (
-                    call.tensor("input", input)?,
-                    call.tensor("tensor1", tensor1.cast_mut())?,
-                    call.tensor("tensor2", tensor2.cast_mut())?,
-                    call.number("value", value)?,
-                )
-            };
-            call.write(
-                &Method::new("addcdiv", FLOAT),
-                &input,
-                [(&input).into(), (&tensor1).into(), (&tensor2).into()],
-                |device, launch, out, [x, a, b]| {
-                    device.addcdiv(launch, out, x, a, b, value.to_f64())
-                },
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiAddcdivInp", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (input, tensor1, tensor2, value) = unsafe {
+            (
+                call.tensor("input", input)?,
+                call.tensor("tensor1", tensor1.cast_mut())?,
+                call.tensor("tensor2", tensor2.cast_mut())?,
+                call.number("value", value)?,
+            )
+        };
+        call.write(
+            &Method::new("addcdiv", FLOAT),
+            &input,
+            [(&input).into(), (&tensor1).into(), (&tensor2).into()],
+            |device, launch, out, [x, a, b]| device.addcdiv(launch, out, x, a, b, value.to_f64()),
+        )?;
+        Ok(())
+    })
 }
 
 /// Interpolates linearly between two tensors with a tensor of weights.
@@ -200,30 +171,24 @@ pub unsafe extern "C" fn diopiLerpTensor(
     end: diopi_runtime::ffi::diopiConstTensorHandle_t,
     weight: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiLerpTensor",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, input, end, weight) = unsafe {
-                (
-                    call.tensor("out", out)?,
-                    call.tensor("input", input.cast_mut())?,
-                    call.tensor("end", end.cast_mut())?,
-                    call.tensor("weight", weight.cast_mut())?,
-                )
-            };
-            call.write(
-                &Method::new("lerp", FLOAT),
-                &out,
-                [(&input).into(), (&end).into(), (&weight).into()],
-                |device, launch, out, [a, b, weight]| {
-                    device.lerp(launch, out, a, b, weight)
-                },
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiLerpTensor", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, input, end, weight) = unsafe {
+            (
+                call.tensor("out", out)?,
+                call.tensor("input", input.cast_mut())?,
+                call.tensor("end", end.cast_mut())?,
+                call.tensor("weight", weight.cast_mut())?,
+            )
+        };
+        call.write(
+            &Method::new("lerp", FLOAT),
+            &out,
+            [(&input).into(), (&end).into(), (&weight).into()],
+            |device, launch, out, [a, b, weight]| device.lerp(launch, out, a, b, weight),
+        )?;
+        Ok(())
+    })
 }
 
 /// Interpolates linearly between two tensors with one weight.
@@ -242,30 +207,24 @@ pub unsafe extern "C" fn diopiLerpScalar(
     end: diopi_runtime::ffi::diopiConstTensorHandle_t,
     weight: *const diopi_runtime::ffi::diopiScalar_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiLerpScalar",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, input, end, weight) = unsafe {
-                (
-                    call.tensor("out", out)?,
-                    call.tensor("input", input.cast_mut())?,
-                    call.tensor("end", end.cast_mut())?,
-                    call.number("weight", weight)?,
-                )
-            };
-            call.write(
-                &Method::new("lerp", FLOAT),
-                &out,
-                [(&input).into(), (&end).into(), weight.into()],
-                |device, launch, out, [a, b, weight]| {
-                    device.lerp(launch, out, a, b, weight)
-                },
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiLerpScalar", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, input, end, weight) = unsafe {
+            (
+                call.tensor("out", out)?,
+                call.tensor("input", input.cast_mut())?,
+                call.tensor("end", end.cast_mut())?,
+                call.number("weight", weight)?,
+            )
+        };
+        call.write(
+            &Method::new("lerp", FLOAT),
+            &out,
+            [(&input).into(), (&end).into(), weight.into()],
+            |device, launch, out, [a, b, weight]| device.lerp(launch, out, a, b, weight),
+        )?;
+        Ok(())
+    })
 }
 
 /// Clamps elements between two bounds given by tensors.
@@ -284,23 +243,19 @@ pub unsafe extern "C" fn diopiClamp(
     min: diopi_runtime::ffi::diopiConstTensorHandle_t,
     max: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiClamp",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, input, min, max) = unsafe {
-                (
-                    call.tensor("out", out)?,
-                    call.tensor("input", input.cast_mut())?,
-                    call.optional_tensor("min", min.cast_mut())?,
-                    call.optional_tensor("max", max.cast_mut())?,
-                )
-            };
-            rules::clamped(call, &out, &input, min.as_ref(), max.as_ref())?;
-            Ok(())
-        },
-    )
+    enter("diopiClamp", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, input, min, max) = unsafe {
+            (
+                call.tensor("out", out)?,
+                call.tensor("input", input.cast_mut())?,
+                call.optional_tensor("min", min.cast_mut())?,
+                call.optional_tensor("max", max.cast_mut())?,
+            )
+        };
+        rules::clamped(call, &out, &input, min.as_ref(), max.as_ref())?;
+        Ok(())
+    })
 }
 
 /// Clamps elements between two bounds given by tensors, in place.
@@ -318,22 +273,18 @@ pub unsafe extern "C" fn diopiClampInp(
     min: diopi_runtime::ffi::diopiConstTensorHandle_t,
     max: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiClampInp",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (input, min, max) = unsafe {
-                (
-                    call.tensor("input", input)?,
-                    call.optional_tensor("min", min.cast_mut())?,
-                    call.optional_tensor("max", max.cast_mut())?,
-                )
-            };
-            rules::clamped(call, &input, &input, min.as_ref(), max.as_ref())?;
-            Ok(())
-        },
-    )
+    enter("diopiClampInp", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (input, min, max) = unsafe {
+            (
+                call.tensor("input", input)?,
+                call.optional_tensor("min", min.cast_mut())?,
+                call.optional_tensor("max", max.cast_mut())?,
+            )
+        };
+        rules::clamped(call, &input, &input, min.as_ref(), max.as_ref())?;
+        Ok(())
+    })
 }
 
 /// Clamps elements between two bounds.
@@ -352,23 +303,19 @@ pub unsafe extern "C" fn diopiClampScalar(
     min: *const diopi_runtime::ffi::diopiScalar_t,
     max: *const diopi_runtime::ffi::diopiScalar_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiClampScalar",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, input, min, max) = unsafe {
-                (
-                    call.tensor("out", out)?,
-                    call.tensor("input", input.cast_mut())?,
-                    call.optional_number("min", min)?,
-                    call.optional_number("max", max)?,
-                )
-            };
-            rules::clamped(call, &out, &input, min, max)?;
-            Ok(())
-        },
-    )
+    enter("diopiClampScalar", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, input, min, max) = unsafe {
+            (
+                call.tensor("out", out)?,
+                call.tensor("input", input.cast_mut())?,
+                call.optional_number("min", min)?,
+                call.optional_number("max", max)?,
+            )
+        };
+        rules::clamped(call, &out, &input, min, max)?;
+        Ok(())
+    })
 }
 
 /// Clamps elements between two bounds, in place.
@@ -386,22 +333,18 @@ pub unsafe extern "C" fn diopiClampInpScalar(
     min: *const diopi_runtime::ffi::diopiScalar_t,
     max: *const diopi_runtime::ffi::diopiScalar_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiClampInpScalar",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (input, min, max) = unsafe {
-                (
-                    call.tensor("input", input)?,
-                    call.optional_number("min", min)?,
-                    call.optional_number("max", max)?,
-                )
-            };
-            rules::clamped(call, &input, &input, min, max)?;
-            Ok(())
-        },
-    )
+    enter("diopiClampInpScalar", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (input, min, max) = unsafe {
+            (
+                call.tensor("input", input)?,
+                call.optional_number("min", min)?,
+                call.optional_number("max", max)?,
+            )
+        };
+        rules::clamped(call, &input, &input, min, max)?;
+        Ok(())
+    })
 }
 
 /// Clamps elements below an upper bound given by a tensor.
@@ -419,27 +362,23 @@ pub unsafe extern "C" fn diopiClampMax(
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
     max: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiClampMax",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, input, max) = unsafe {
-                (
-                    call.tensor("out", out)?,
-                    call.tensor("input", input.cast_mut())?,
-                    call.tensor("max", max.cast_mut())?,
-                )
-            };
-            call.write(
-                &Method::new("minimum", FLOAT | INTEGER),
-                &out,
-                [(&input).into(), (&max).into()],
-                |device, launch, out, [a, b]| device.minimum(launch, out, a, b),
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiClampMax", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, input, max) = unsafe {
+            (
+                call.tensor("out", out)?,
+                call.tensor("input", input.cast_mut())?,
+                call.tensor("max", max.cast_mut())?,
+            )
+        };
+        call.write(
+            &Method::new("minimum", FLOAT | INTEGER),
+            &out,
+            [(&input).into(), (&max).into()],
+            |device, launch, out, [a, b]| device.minimum(launch, out, a, b),
+        )?;
+        Ok(())
+    })
 }
 
 /// Clamps elements below an upper bound given by a tensor, in place.
@@ -456,23 +395,17 @@ pub unsafe extern "C" fn diopiClampMaxInp(
     input: diopi_runtime::ffi::diopiTensorHandle_t,
     max: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiClampMaxInp",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (input, max) = unsafe {
-                (call.tensor("input", input)?, call.tensor("max", max.cast_mut())?)
-            };
-            call.write(
-                &Method::new("minimum", FLOAT | INTEGER),
-                &input,
-                [(&input).into(), (&max).into()],
-                |device, launch, out, [a, b]| device.minimum(launch, out, a, b),
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiClampMaxInp", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (input, max) = unsafe { (call.tensor("input", input)?, call.tensor("max", max.cast_mut())?) };
+        call.write(
+            &Method::new("minimum", FLOAT | INTEGER),
+            &input,
+            [(&input).into(), (&max).into()],
+            |device, launch, out, [a, b]| device.minimum(launch, out, a, b),
+        )?;
+        Ok(())
+    })
 }
 
 /// Clamps elements below an upper bound.
@@ -490,27 +423,19 @@ pub unsafe extern "C" fn diopiClampMaxScalar(
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
     max: *const diopi_runtime::ffi::diopiScalar_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiClampMaxScalar",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, input, max) = unsafe {
-                (
-                    call.tensor("out", out)?,
-                    call.tensor("input", input.cast_mut())?,
-                    call.number("max", max)?,
-                )
-            };
-            call.write(
-                &Method::new("minimum", FLOAT | INTEGER),
-                &out,
-                [(&input).into(), max.into()],
-                |device, launch, out, [a, b]| device.minimum(launch, out, a, b),
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiClampMaxScalar", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, input, max) = unsafe {
+            (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?, call.number("max", max)?)
+        };
+        call.write(
+            &Method::new("minimum", FLOAT | INTEGER),
+            &out,
+            [(&input).into(), max.into()],
+            |device, launch, out, [a, b]| device.minimum(launch, out, a, b),
+        )?;
+        Ok(())
+    })
 }
 
 /// Clamps elements below an upper bound, in place.
@@ -527,23 +452,17 @@ pub unsafe extern "C" fn diopiClampMaxInpScalar(
     input: diopi_runtime::ffi::diopiTensorHandle_t,
     max: *const diopi_runtime::ffi::diopiScalar_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiClampMaxInpScalar",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (input, max) = unsafe {
-                (call.tensor("input", input)?, call.number("max", max)?)
-            };
-            call.write(
-                &Method::new("minimum", FLOAT | INTEGER),
-                &input,
-                [(&input).into(), max.into()],
-                |device, launch, out, [a, b]| device.minimum(launch, out, a, b),
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiClampMaxInpScalar", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (input, max) = unsafe { (call.tensor("input", input)?, call.number("max", max)?) };
+        call.write(
+            &Method::new("minimum", FLOAT | INTEGER),
+            &input,
+            [(&input).into(), max.into()],
+            |device, launch, out, [a, b]| device.minimum(launch, out, a, b),
+        )?;
+        Ok(())
+    })
 }
 
 /// Clamps elements above a lower bound given by a tensor.
@@ -561,27 +480,23 @@ pub unsafe extern "C" fn diopiClampMin(
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
     min: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiClampMin",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, input, min) = unsafe {
-                (
-                    call.tensor("out", out)?,
-                    call.tensor("input", input.cast_mut())?,
-                    call.tensor("min", min.cast_mut())?,
-                )
-            };
-            call.write(
-                &Method::new("maximum", FLOAT | INTEGER),
-                &out,
-                [(&input).into(), (&min).into()],
-                |device, launch, out, [a, b]| device.maximum(launch, out, a, b),
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiClampMin", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, input, min) = unsafe {
+            (
+                call.tensor("out", out)?,
+                call.tensor("input", input.cast_mut())?,
+                call.tensor("min", min.cast_mut())?,
+            )
+        };
+        call.write(
+            &Method::new("maximum", FLOAT | INTEGER),
+            &out,
+            [(&input).into(), (&min).into()],
+            |device, launch, out, [a, b]| device.maximum(launch, out, a, b),
+        )?;
+        Ok(())
+    })
 }
 
 /// Clamps elements above a lower bound given by a tensor, in place.
@@ -598,23 +513,17 @@ pub unsafe extern "C" fn diopiClampMinInp(
     input: diopi_runtime::ffi::diopiTensorHandle_t,
     min: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiClampMinInp",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (input, min) = unsafe {
-                (call.tensor("input", input)?, call.tensor("min", min.cast_mut())?)
-            };
-            call.write(
-                &Method::new("maximum", FLOAT | INTEGER),
-                &input,
-                [(&input).into(), (&min).into()],
-                |device, launch, out, [a, b]| device.maximum(launch, out, a, b),
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiClampMinInp", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (input, min) = unsafe { (call.tensor("input", input)?, call.tensor("min", min.cast_mut())?) };
+        call.write(
+            &Method::new("maximum", FLOAT | INTEGER),
+            &input,
+            [(&input).into(), (&min).into()],
+            |device, launch, out, [a, b]| device.maximum(launch, out, a, b),
+        )?;
+        Ok(())
+    })
 }
 
 /// Clamps elements above a lower bound.
@@ -632,27 +541,19 @@ pub unsafe extern "C" fn diopiClampMinScalar(
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
     min: *const diopi_runtime::ffi::diopiScalar_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiClampMinScalar",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, input, min) = unsafe {
-                (
-                    call.tensor("out", out)?,
-                    call.tensor("input", input.cast_mut())?,
-                    call.number("min", min)?,
-                )
-            };
-            call.write(
-                &Method::new("maximum", FLOAT | INTEGER),
-                &out,
-                [(&input).into(), min.into()],
-                |device, launch, out, [a, b]| device.maximum(launch, out, a, b),
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiClampMinScalar", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, input, min) = unsafe {
+            (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?, call.number("min", min)?)
+        };
+        call.write(
+            &Method::new("maximum", FLOAT | INTEGER),
+            &out,
+            [(&input).into(), min.into()],
+            |device, launch, out, [a, b]| device.maximum(launch, out, a, b),
+        )?;
+        Ok(())
+    })
 }
 
 /// Clamps elements above a lower bound, in place.
@@ -669,23 +570,17 @@ pub unsafe extern "C" fn diopiClampMinInpScalar(
     input: diopi_runtime::ffi::diopiTensorHandle_t,
     min: *const diopi_runtime::ffi::diopiScalar_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiClampMinInpScalar",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (input, min) = unsafe {
-                (call.tensor("input", input)?, call.number("min", min)?)
-            };
-            call.write(
-                &Method::new("maximum", FLOAT | INTEGER),
-                &input,
-                [(&input).into(), min.into()],
-                |device, launch, out, [a, b]| device.maximum(launch, out, a, b),
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiClampMinInpScalar", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (input, min) = unsafe { (call.tensor("input", input)?, call.number("min", min)?) };
+        call.write(
+            &Method::new("maximum", FLOAT | INTEGER),
+            &input,
+            [(&input).into(), min.into()],
+            |device, launch, out, [a, b]| device.maximum(launch, out, a, b),
+        )?;
+        Ok(())
+    })
 }
 
 /// Adds a number to each tensor of a list.
@@ -704,22 +599,18 @@ pub unsafe extern "C" fn diopiForeachaddScalar(
     input_size: i64,
     other: *const diopi_runtime::ffi::diopiScalar_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiForeachaddScalar",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (outs, inputs, other) = unsafe {
-                (
-                    call.tensors("outs", outs.cast(), input_size)?,
-                    call.tensors("inputs", inputs.cast(), input_size)?,
-                    call.number("other", other)?,
-                )
-            };
-            rules::add_to_each(call, &outs, &inputs, other)?;
-            Ok(())
-        },
-    )
+    enter("diopiForeachaddScalar", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (outs, inputs, other) = unsafe {
+            (
+                call.tensors("outs", outs.cast(), input_size)?,
+                call.tensors("inputs", inputs.cast(), input_size)?,
+                call.number("other", other)?,
+            )
+        };
+        rules::add_to_each(call, &outs, &inputs, other)?;
+        Ok(())
+    })
 }
 
 /// Adds a number to each tensor of a list, in place.
@@ -737,21 +628,13 @@ pub unsafe extern "C" fn diopiForeachaddInpScalar(
     input_size: i64,
     other: *const diopi_runtime::ffi::diopiScalar_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiForeachaddInpScalar",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (inputs, other) = unsafe {
-                (
-                    call.tensors("inputs", inputs.cast(), input_size)?,
-                    call.number("other", other)?,
-                )
-            };
-            rules::add_to_each(call, &inputs, &inputs, other)?;
-            Ok(())
-        },
-    )
+    enter("diopiForeachaddInpScalar", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (inputs, other) =
+            unsafe { (call.tensors("inputs", inputs.cast(), input_size)?, call.number("other", other)?) };
+        rules::add_to_each(call, &inputs, &inputs, other)?;
+        Ok(())
+    })
 }
 
 /// Multiplies by a number each tensor of a list.
@@ -770,22 +653,18 @@ pub unsafe extern "C" fn diopiForeachmulScalar(
     input_size: i64,
     other: *const diopi_runtime::ffi::diopiScalar_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiForeachmulScalar",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (outs, inputs, other) = unsafe {
-                (
-                    call.tensors("outs", outs.cast(), input_size)?,
-                    call.tensors("inputs", inputs.cast(), input_size)?,
-                    call.number("other", other)?,
-                )
-            };
-            rules::multiply_each(call, &outs, &inputs, other)?;
-            Ok(())
-        },
-    )
+    enter("diopiForeachmulScalar", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (outs, inputs, other) = unsafe {
+            (
+                call.tensors("outs", outs.cast(), input_size)?,
+                call.tensors("inputs", inputs.cast(), input_size)?,
+                call.number("other", other)?,
+            )
+        };
+        rules::multiply_each(call, &outs, &inputs, other)?;
+        Ok(())
+    })
 }
 
 /// Multiplies by a number each tensor of a list, in place.
@@ -803,21 +682,13 @@ pub unsafe extern "C" fn diopiForeachmulInpScalar(
     input_size: i64,
     other: *const diopi_runtime::ffi::diopiScalar_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiForeachmulInpScalar",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (inputs, other) = unsafe {
-                (
-                    call.tensors("inputs", inputs.cast(), input_size)?,
-                    call.number("other", other)?,
-                )
-            };
-            rules::multiply_each(call, &inputs, &inputs, other)?;
-            Ok(())
-        },
-    )
+    enter("diopiForeachmulInpScalar", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (inputs, other) =
+            unsafe { (call.tensors("inputs", inputs.cast(), input_size)?, call.number("other", other)?) };
+        rules::multiply_each(call, &inputs, &inputs, other)?;
+        Ok(())
+    })
 }
 
 /// Multiplies each tensor of a list by the element of a tensor.
@@ -836,22 +707,18 @@ pub unsafe extern "C" fn diopiForeachmulTensor(
     input_size: i64,
     other: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiForeachmulTensor",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (outs, inputs, other) = unsafe {
-                (
-                    call.tensors("outs", outs.cast(), input_size)?,
-                    call.tensors("inputs", inputs.cast(), input_size)?,
-                    call.tensor("other", other.cast_mut())?,
-                )
-            };
-            rules::multiply_each(call, &outs, &inputs, &other)?;
-            Ok(())
-        },
-    )
+    enter("diopiForeachmulTensor", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (outs, inputs, other) = unsafe {
+            (
+                call.tensors("outs", outs.cast(), input_size)?,
+                call.tensors("inputs", inputs.cast(), input_size)?,
+                call.tensor("other", other.cast_mut())?,
+            )
+        };
+        rules::multiply_each(call, &outs, &inputs, &other)?;
+        Ok(())
+    })
 }
 
 /// Multiplies each tensor of a list by the element of a tensor, in place.
@@ -869,19 +736,12 @@ pub unsafe extern "C" fn diopiForeachmulInpTensor(
     input_size: i64,
     other: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiForeachmulInpTensor",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (inputs, other) = unsafe {
-                (
-                    call.tensors("inputs", inputs.cast(), input_size)?,
-                    call.tensor("other", other.cast_mut())?,
-                )
-            };
-            rules::multiply_each(call, &inputs, &inputs, &other)?;
-            Ok(())
-        },
-    )
+    enter("diopiForeachmulInpTensor", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (inputs, other) = unsafe {
+            (call.tensors("inputs", inputs.cast(), input_size)?, call.tensor("other", other.cast_mut())?)
+        };
+        rules::multiply_each(call, &inputs, &inputs, &other)?;
+        Ok(())
+    })
 }

@@ -4,13 +4,8 @@
 
 use crate::diopi_runtime;
 
-#[allow(
-    unused_imports,
-    reason = "the steps of the functions determine which of the names are used"
-)]
-use crate::compute::{
-    BOOL, COMPLEX, DataType, FLOAT, INTEGER, Method, enter, rules, wide,
-};
+#[allow(unused_imports, reason = "the steps of the functions determine which of the names are used")]
+use crate::compute::{BOOL, COMPLEX, DataType, FLOAT, INTEGER, Method, enter, rules, wide};
 
 /// Tests whether elements are equal to those of another tensor.
 ///
@@ -27,27 +22,23 @@ pub unsafe extern "C" fn diopiEq(
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
     other: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiEq",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, input, other) = unsafe {
-                (
-                    call.tensor("out", out)?,
-                    call.tensor("input", input.cast_mut())?,
-                    call.tensor("other", other.cast_mut())?,
-                )
-            };
-            call.write(
-                &Method::new("equal", FLOAT | INTEGER | BOOL).yields_bool(),
-                &out,
-                [(&input).into(), (&other).into()],
-                |device, launch, out, [a, b]| device.equal(launch, out, a, b),
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiEq", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, input, other) = unsafe {
+            (
+                call.tensor("out", out)?,
+                call.tensor("input", input.cast_mut())?,
+                call.tensor("other", other.cast_mut())?,
+            )
+        };
+        call.write(
+            &Method::new("equal", FLOAT | INTEGER | BOOL).yields_bool(),
+            &out,
+            [(&input).into(), (&other).into()],
+            |device, launch, out, [a, b]| device.equal(launch, out, a, b),
+        )?;
+        Ok(())
+    })
 }
 
 /// Tests whether elements are equal to those of another tensor, in place.
@@ -64,23 +55,18 @@ pub unsafe extern "C" fn diopiEqInp(
     input: diopi_runtime::ffi::diopiTensorHandle_t,
     other: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiEqInp",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (input, other) = unsafe {
-                (call.tensor("input", input)?, call.tensor("other", other.cast_mut())?)
-            };
-            call.write(
-                &Method::new("equal", FLOAT | INTEGER | BOOL).yields_bool(),
-                &input,
-                [(&input).into(), (&other).into()],
-                |device, launch, out, [a, b]| device.equal(launch, out, a, b),
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiEqInp", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (input, other) =
+            unsafe { (call.tensor("input", input)?, call.tensor("other", other.cast_mut())?) };
+        call.write(
+            &Method::new("equal", FLOAT | INTEGER | BOOL).yields_bool(),
+            &input,
+            [(&input).into(), (&other).into()],
+            |device, launch, out, [a, b]| device.equal(launch, out, a, b),
+        )?;
+        Ok(())
+    })
 }
 
 /// Tests whether elements are equal to a number.
@@ -98,27 +84,19 @@ pub unsafe extern "C" fn diopiEqScalar(
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
     other: *const diopi_runtime::ffi::diopiScalar_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiEqScalar",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, input, other) = unsafe {
-                (
-                    call.tensor("out", out)?,
-                    call.tensor("input", input.cast_mut())?,
-                    call.number("other", other)?,
-                )
-            };
-            call.write(
-                &Method::new("equal", FLOAT | INTEGER | BOOL).yields_bool(),
-                &out,
-                [(&input).into(), other.into()],
-                |device, launch, out, [a, b]| device.equal(launch, out, a, b),
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiEqScalar", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, input, other) = unsafe {
+            (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?, call.number("other", other)?)
+        };
+        call.write(
+            &Method::new("equal", FLOAT | INTEGER | BOOL).yields_bool(),
+            &out,
+            [(&input).into(), other.into()],
+            |device, launch, out, [a, b]| device.equal(launch, out, a, b),
+        )?;
+        Ok(())
+    })
 }
 
 /// Tests whether elements are equal to a number, in place.
@@ -135,23 +113,17 @@ pub unsafe extern "C" fn diopiEqInpScalar(
     input: diopi_runtime::ffi::diopiTensorHandle_t,
     other: *const diopi_runtime::ffi::diopiScalar_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiEqInpScalar",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (input, other) = unsafe {
-                (call.tensor("input", input)?, call.number("other", other)?)
-            };
-            call.write(
-                &Method::new("equal", FLOAT | INTEGER | BOOL).yields_bool(),
-                &input,
-                [(&input).into(), other.into()],
-                |device, launch, out, [a, b]| device.equal(launch, out, a, b),
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiEqInpScalar", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (input, other) = unsafe { (call.tensor("input", input)?, call.number("other", other)?) };
+        call.write(
+            &Method::new("equal", FLOAT | INTEGER | BOOL).yields_bool(),
+            &input,
+            [(&input).into(), other.into()],
+            |device, launch, out, [a, b]| device.equal(launch, out, a, b),
+        )?;
+        Ok(())
+    })
 }
 
 /// Tests whether elements differ from those of another tensor.
@@ -169,27 +141,23 @@ pub unsafe extern "C" fn diopiNe(
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
     other: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiNe",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, input, other) = unsafe {
-                (
-                    call.tensor("out", out)?,
-                    call.tensor("input", input.cast_mut())?,
-                    call.tensor("other", other.cast_mut())?,
-                )
-            };
-            call.write(
-                &Method::new("not_equal", FLOAT | INTEGER | BOOL).yields_bool(),
-                &out,
-                [(&input).into(), (&other).into()],
-                |device, launch, out, [a, b]| device.not_equal(launch, out, a, b),
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiNe", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, input, other) = unsafe {
+            (
+                call.tensor("out", out)?,
+                call.tensor("input", input.cast_mut())?,
+                call.tensor("other", other.cast_mut())?,
+            )
+        };
+        call.write(
+            &Method::new("not_equal", FLOAT | INTEGER | BOOL).yields_bool(),
+            &out,
+            [(&input).into(), (&other).into()],
+            |device, launch, out, [a, b]| device.not_equal(launch, out, a, b),
+        )?;
+        Ok(())
+    })
 }
 
 /// Tests whether elements differ from those of another tensor, in place.
@@ -206,23 +174,18 @@ pub unsafe extern "C" fn diopiNeInp(
     input: diopi_runtime::ffi::diopiTensorHandle_t,
     other: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiNeInp",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (input, other) = unsafe {
-                (call.tensor("input", input)?, call.tensor("other", other.cast_mut())?)
-            };
-            call.write(
-                &Method::new("not_equal", FLOAT | INTEGER | BOOL).yields_bool(),
-                &input,
-                [(&input).into(), (&other).into()],
-                |device, launch, out, [a, b]| device.not_equal(launch, out, a, b),
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiNeInp", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (input, other) =
+            unsafe { (call.tensor("input", input)?, call.tensor("other", other.cast_mut())?) };
+        call.write(
+            &Method::new("not_equal", FLOAT | INTEGER | BOOL).yields_bool(),
+            &input,
+            [(&input).into(), (&other).into()],
+            |device, launch, out, [a, b]| device.not_equal(launch, out, a, b),
+        )?;
+        Ok(())
+    })
 }
 
 /// Tests whether elements differ from a number.
@@ -240,27 +203,19 @@ pub unsafe extern "C" fn diopiNeScalar(
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
     other: *const diopi_runtime::ffi::diopiScalar_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiNeScalar",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, input, other) = unsafe {
-                (
-                    call.tensor("out", out)?,
-                    call.tensor("input", input.cast_mut())?,
-                    call.number("other", other)?,
-                )
-            };
-            call.write(
-                &Method::new("not_equal", FLOAT | INTEGER | BOOL).yields_bool(),
-                &out,
-                [(&input).into(), other.into()],
-                |device, launch, out, [a, b]| device.not_equal(launch, out, a, b),
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiNeScalar", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, input, other) = unsafe {
+            (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?, call.number("other", other)?)
+        };
+        call.write(
+            &Method::new("not_equal", FLOAT | INTEGER | BOOL).yields_bool(),
+            &out,
+            [(&input).into(), other.into()],
+            |device, launch, out, [a, b]| device.not_equal(launch, out, a, b),
+        )?;
+        Ok(())
+    })
 }
 
 /// Tests whether elements differ from a number, in place.
@@ -277,23 +232,17 @@ pub unsafe extern "C" fn diopiNeInpScalar(
     input: diopi_runtime::ffi::diopiTensorHandle_t,
     other: *const diopi_runtime::ffi::diopiScalar_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiNeInpScalar",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (input, other) = unsafe {
-                (call.tensor("input", input)?, call.number("other", other)?)
-            };
-            call.write(
-                &Method::new("not_equal", FLOAT | INTEGER | BOOL).yields_bool(),
-                &input,
-                [(&input).into(), other.into()],
-                |device, launch, out, [a, b]| device.not_equal(launch, out, a, b),
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiNeInpScalar", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (input, other) = unsafe { (call.tensor("input", input)?, call.number("other", other)?) };
+        call.write(
+            &Method::new("not_equal", FLOAT | INTEGER | BOOL).yields_bool(),
+            &input,
+            [(&input).into(), other.into()],
+            |device, launch, out, [a, b]| device.not_equal(launch, out, a, b),
+        )?;
+        Ok(())
+    })
 }
 
 /// Tests whether elements are greater than or equal to those of another tensor.
@@ -311,27 +260,23 @@ pub unsafe extern "C" fn diopiGe(
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
     other: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiGe",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, input, other) = unsafe {
-                (
-                    call.tensor("out", out)?,
-                    call.tensor("input", input.cast_mut())?,
-                    call.tensor("other", other.cast_mut())?,
-                )
-            };
-            call.write(
-                &Method::new("greater_equal", FLOAT | INTEGER | BOOL).yields_bool(),
-                &out,
-                [(&input).into(), (&other).into()],
-                |device, launch, out, [a, b]| device.greater_equal(launch, out, a, b),
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiGe", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, input, other) = unsafe {
+            (
+                call.tensor("out", out)?,
+                call.tensor("input", input.cast_mut())?,
+                call.tensor("other", other.cast_mut())?,
+            )
+        };
+        call.write(
+            &Method::new("greater_equal", FLOAT | INTEGER | BOOL).yields_bool(),
+            &out,
+            [(&input).into(), (&other).into()],
+            |device, launch, out, [a, b]| device.greater_equal(launch, out, a, b),
+        )?;
+        Ok(())
+    })
 }
 
 /// Tests whether elements are greater than or equal to those of another tensor, in place.
@@ -348,23 +293,18 @@ pub unsafe extern "C" fn diopiGeInp(
     input: diopi_runtime::ffi::diopiTensorHandle_t,
     other: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiGeInp",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (input, other) = unsafe {
-                (call.tensor("input", input)?, call.tensor("other", other.cast_mut())?)
-            };
-            call.write(
-                &Method::new("greater_equal", FLOAT | INTEGER | BOOL).yields_bool(),
-                &input,
-                [(&input).into(), (&other).into()],
-                |device, launch, out, [a, b]| device.greater_equal(launch, out, a, b),
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiGeInp", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (input, other) =
+            unsafe { (call.tensor("input", input)?, call.tensor("other", other.cast_mut())?) };
+        call.write(
+            &Method::new("greater_equal", FLOAT | INTEGER | BOOL).yields_bool(),
+            &input,
+            [(&input).into(), (&other).into()],
+            |device, launch, out, [a, b]| device.greater_equal(launch, out, a, b),
+        )?;
+        Ok(())
+    })
 }
 
 /// Tests whether elements are greater than or equal to a number.
@@ -382,27 +322,19 @@ pub unsafe extern "C" fn diopiGeScalar(
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
     other: *const diopi_runtime::ffi::diopiScalar_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiGeScalar",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, input, other) = unsafe {
-                (
-                    call.tensor("out", out)?,
-                    call.tensor("input", input.cast_mut())?,
-                    call.number("other", other)?,
-                )
-            };
-            call.write(
-                &Method::new("greater_equal", FLOAT | INTEGER | BOOL).yields_bool(),
-                &out,
-                [(&input).into(), other.into()],
-                |device, launch, out, [a, b]| device.greater_equal(launch, out, a, b),
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiGeScalar", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, input, other) = unsafe {
+            (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?, call.number("other", other)?)
+        };
+        call.write(
+            &Method::new("greater_equal", FLOAT | INTEGER | BOOL).yields_bool(),
+            &out,
+            [(&input).into(), other.into()],
+            |device, launch, out, [a, b]| device.greater_equal(launch, out, a, b),
+        )?;
+        Ok(())
+    })
 }
 
 /// Tests whether elements are greater than or equal to a number, in place.
@@ -419,23 +351,17 @@ pub unsafe extern "C" fn diopiGeInpScalar(
     input: diopi_runtime::ffi::diopiTensorHandle_t,
     other: *const diopi_runtime::ffi::diopiScalar_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiGeInpScalar",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (input, other) = unsafe {
-                (call.tensor("input", input)?, call.number("other", other)?)
-            };
-            call.write(
-                &Method::new("greater_equal", FLOAT | INTEGER | BOOL).yields_bool(),
-                &input,
-                [(&input).into(), other.into()],
-                |device, launch, out, [a, b]| device.greater_equal(launch, out, a, b),
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiGeInpScalar", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (input, other) = unsafe { (call.tensor("input", input)?, call.number("other", other)?) };
+        call.write(
+            &Method::new("greater_equal", FLOAT | INTEGER | BOOL).yields_bool(),
+            &input,
+            [(&input).into(), other.into()],
+            |device, launch, out, [a, b]| device.greater_equal(launch, out, a, b),
+        )?;
+        Ok(())
+    })
 }
 
 /// Tests whether elements are greater than those of another tensor.
@@ -453,27 +379,23 @@ pub unsafe extern "C" fn diopiGt(
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
     other: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiGt",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, input, other) = unsafe {
-                (
-                    call.tensor("out", out)?,
-                    call.tensor("input", input.cast_mut())?,
-                    call.tensor("other", other.cast_mut())?,
-                )
-            };
-            call.write(
-                &Method::new("greater_than", FLOAT | INTEGER | BOOL).yields_bool(),
-                &out,
-                [(&input).into(), (&other).into()],
-                |device, launch, out, [a, b]| device.greater_than(launch, out, a, b),
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiGt", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, input, other) = unsafe {
+            (
+                call.tensor("out", out)?,
+                call.tensor("input", input.cast_mut())?,
+                call.tensor("other", other.cast_mut())?,
+            )
+        };
+        call.write(
+            &Method::new("greater_than", FLOAT | INTEGER | BOOL).yields_bool(),
+            &out,
+            [(&input).into(), (&other).into()],
+            |device, launch, out, [a, b]| device.greater_than(launch, out, a, b),
+        )?;
+        Ok(())
+    })
 }
 
 /// Tests whether elements are greater than those of another tensor, in place.
@@ -490,23 +412,18 @@ pub unsafe extern "C" fn diopiGtInp(
     input: diopi_runtime::ffi::diopiTensorHandle_t,
     other: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiGtInp",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (input, other) = unsafe {
-                (call.tensor("input", input)?, call.tensor("other", other.cast_mut())?)
-            };
-            call.write(
-                &Method::new("greater_than", FLOAT | INTEGER | BOOL).yields_bool(),
-                &input,
-                [(&input).into(), (&other).into()],
-                |device, launch, out, [a, b]| device.greater_than(launch, out, a, b),
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiGtInp", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (input, other) =
+            unsafe { (call.tensor("input", input)?, call.tensor("other", other.cast_mut())?) };
+        call.write(
+            &Method::new("greater_than", FLOAT | INTEGER | BOOL).yields_bool(),
+            &input,
+            [(&input).into(), (&other).into()],
+            |device, launch, out, [a, b]| device.greater_than(launch, out, a, b),
+        )?;
+        Ok(())
+    })
 }
 
 /// Tests whether elements are greater than a number.
@@ -524,27 +441,19 @@ pub unsafe extern "C" fn diopiGtScalar(
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
     other: *const diopi_runtime::ffi::diopiScalar_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiGtScalar",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, input, other) = unsafe {
-                (
-                    call.tensor("out", out)?,
-                    call.tensor("input", input.cast_mut())?,
-                    call.number("other", other)?,
-                )
-            };
-            call.write(
-                &Method::new("greater_than", FLOAT | INTEGER | BOOL).yields_bool(),
-                &out,
-                [(&input).into(), other.into()],
-                |device, launch, out, [a, b]| device.greater_than(launch, out, a, b),
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiGtScalar", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, input, other) = unsafe {
+            (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?, call.number("other", other)?)
+        };
+        call.write(
+            &Method::new("greater_than", FLOAT | INTEGER | BOOL).yields_bool(),
+            &out,
+            [(&input).into(), other.into()],
+            |device, launch, out, [a, b]| device.greater_than(launch, out, a, b),
+        )?;
+        Ok(())
+    })
 }
 
 /// Tests whether elements are greater than a number, in place.
@@ -561,23 +470,17 @@ pub unsafe extern "C" fn diopiGtInpScalar(
     input: diopi_runtime::ffi::diopiTensorHandle_t,
     other: *const diopi_runtime::ffi::diopiScalar_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiGtInpScalar",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (input, other) = unsafe {
-                (call.tensor("input", input)?, call.number("other", other)?)
-            };
-            call.write(
-                &Method::new("greater_than", FLOAT | INTEGER | BOOL).yields_bool(),
-                &input,
-                [(&input).into(), other.into()],
-                |device, launch, out, [a, b]| device.greater_than(launch, out, a, b),
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiGtInpScalar", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (input, other) = unsafe { (call.tensor("input", input)?, call.number("other", other)?) };
+        call.write(
+            &Method::new("greater_than", FLOAT | INTEGER | BOOL).yields_bool(),
+            &input,
+            [(&input).into(), other.into()],
+            |device, launch, out, [a, b]| device.greater_than(launch, out, a, b),
+        )?;
+        Ok(())
+    })
 }
 
 /// Tests whether elements are less than or equal to those of another tensor.
@@ -595,27 +498,23 @@ pub unsafe extern "C" fn diopiLe(
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
     other: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiLe",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, input, other) = unsafe {
-                (
-                    call.tensor("out", out)?,
-                    call.tensor("input", input.cast_mut())?,
-                    call.tensor("other", other.cast_mut())?,
-                )
-            };
-            call.write(
-                &Method::new("less_equal", FLOAT | INTEGER | BOOL).yields_bool(),
-                &out,
-                [(&input).into(), (&other).into()],
-                |device, launch, out, [a, b]| device.less_equal(launch, out, a, b),
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiLe", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, input, other) = unsafe {
+            (
+                call.tensor("out", out)?,
+                call.tensor("input", input.cast_mut())?,
+                call.tensor("other", other.cast_mut())?,
+            )
+        };
+        call.write(
+            &Method::new("less_equal", FLOAT | INTEGER | BOOL).yields_bool(),
+            &out,
+            [(&input).into(), (&other).into()],
+            |device, launch, out, [a, b]| device.less_equal(launch, out, a, b),
+        )?;
+        Ok(())
+    })
 }
 
 /// Tests whether elements are less than or equal to those of another tensor, in place.
@@ -632,23 +531,18 @@ pub unsafe extern "C" fn diopiLeInp(
     input: diopi_runtime::ffi::diopiTensorHandle_t,
     other: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiLeInp",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (input, other) = unsafe {
-                (call.tensor("input", input)?, call.tensor("other", other.cast_mut())?)
-            };
-            call.write(
-                &Method::new("less_equal", FLOAT | INTEGER | BOOL).yields_bool(),
-                &input,
-                [(&input).into(), (&other).into()],
-                |device, launch, out, [a, b]| device.less_equal(launch, out, a, b),
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiLeInp", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (input, other) =
+            unsafe { (call.tensor("input", input)?, call.tensor("other", other.cast_mut())?) };
+        call.write(
+            &Method::new("less_equal", FLOAT | INTEGER | BOOL).yields_bool(),
+            &input,
+            [(&input).into(), (&other).into()],
+            |device, launch, out, [a, b]| device.less_equal(launch, out, a, b),
+        )?;
+        Ok(())
+    })
 }
 
 /// Tests whether elements are less than or equal to a number.
@@ -666,27 +560,19 @@ pub unsafe extern "C" fn diopiLeScalar(
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
     other: *const diopi_runtime::ffi::diopiScalar_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiLeScalar",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, input, other) = unsafe {
-                (
-                    call.tensor("out", out)?,
-                    call.tensor("input", input.cast_mut())?,
-                    call.number("other", other)?,
-                )
-            };
-            call.write(
-                &Method::new("less_equal", FLOAT | INTEGER | BOOL).yields_bool(),
-                &out,
-                [(&input).into(), other.into()],
-                |device, launch, out, [a, b]| device.less_equal(launch, out, a, b),
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiLeScalar", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, input, other) = unsafe {
+            (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?, call.number("other", other)?)
+        };
+        call.write(
+            &Method::new("less_equal", FLOAT | INTEGER | BOOL).yields_bool(),
+            &out,
+            [(&input).into(), other.into()],
+            |device, launch, out, [a, b]| device.less_equal(launch, out, a, b),
+        )?;
+        Ok(())
+    })
 }
 
 /// Tests whether elements are less than or equal to a number, in place.
@@ -703,23 +589,17 @@ pub unsafe extern "C" fn diopiLeInpScalar(
     input: diopi_runtime::ffi::diopiTensorHandle_t,
     other: *const diopi_runtime::ffi::diopiScalar_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiLeInpScalar",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (input, other) = unsafe {
-                (call.tensor("input", input)?, call.number("other", other)?)
-            };
-            call.write(
-                &Method::new("less_equal", FLOAT | INTEGER | BOOL).yields_bool(),
-                &input,
-                [(&input).into(), other.into()],
-                |device, launch, out, [a, b]| device.less_equal(launch, out, a, b),
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiLeInpScalar", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (input, other) = unsafe { (call.tensor("input", input)?, call.number("other", other)?) };
+        call.write(
+            &Method::new("less_equal", FLOAT | INTEGER | BOOL).yields_bool(),
+            &input,
+            [(&input).into(), other.into()],
+            |device, launch, out, [a, b]| device.less_equal(launch, out, a, b),
+        )?;
+        Ok(())
+    })
 }
 
 /// Tests whether elements are less than those of another tensor.
@@ -737,27 +617,23 @@ pub unsafe extern "C" fn diopiLt(
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
     other: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiLt",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, input, other) = unsafe {
-                (
-                    call.tensor("out", out)?,
-                    call.tensor("input", input.cast_mut())?,
-                    call.tensor("other", other.cast_mut())?,
-                )
-            };
-            call.write(
-                &Method::new("less_than", FLOAT | INTEGER | BOOL).yields_bool(),
-                &out,
-                [(&input).into(), (&other).into()],
-                |device, launch, out, [a, b]| device.less_than(launch, out, a, b),
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiLt", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, input, other) = unsafe {
+            (
+                call.tensor("out", out)?,
+                call.tensor("input", input.cast_mut())?,
+                call.tensor("other", other.cast_mut())?,
+            )
+        };
+        call.write(
+            &Method::new("less_than", FLOAT | INTEGER | BOOL).yields_bool(),
+            &out,
+            [(&input).into(), (&other).into()],
+            |device, launch, out, [a, b]| device.less_than(launch, out, a, b),
+        )?;
+        Ok(())
+    })
 }
 
 /// Tests whether elements are less than those of another tensor, in place.
@@ -774,23 +650,18 @@ pub unsafe extern "C" fn diopiLtInp(
     input: diopi_runtime::ffi::diopiTensorHandle_t,
     other: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiLtInp",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (input, other) = unsafe {
-                (call.tensor("input", input)?, call.tensor("other", other.cast_mut())?)
-            };
-            call.write(
-                &Method::new("less_than", FLOAT | INTEGER | BOOL).yields_bool(),
-                &input,
-                [(&input).into(), (&other).into()],
-                |device, launch, out, [a, b]| device.less_than(launch, out, a, b),
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiLtInp", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (input, other) =
+            unsafe { (call.tensor("input", input)?, call.tensor("other", other.cast_mut())?) };
+        call.write(
+            &Method::new("less_than", FLOAT | INTEGER | BOOL).yields_bool(),
+            &input,
+            [(&input).into(), (&other).into()],
+            |device, launch, out, [a, b]| device.less_than(launch, out, a, b),
+        )?;
+        Ok(())
+    })
 }
 
 /// Tests whether elements are less than a number.
@@ -808,27 +679,19 @@ pub unsafe extern "C" fn diopiLtScalar(
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
     other: *const diopi_runtime::ffi::diopiScalar_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiLtScalar",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, input, other) = unsafe {
-                (
-                    call.tensor("out", out)?,
-                    call.tensor("input", input.cast_mut())?,
-                    call.number("other", other)?,
-                )
-            };
-            call.write(
-                &Method::new("less_than", FLOAT | INTEGER | BOOL).yields_bool(),
-                &out,
-                [(&input).into(), other.into()],
-                |device, launch, out, [a, b]| device.less_than(launch, out, a, b),
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiLtScalar", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, input, other) = unsafe {
+            (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?, call.number("other", other)?)
+        };
+        call.write(
+            &Method::new("less_than", FLOAT | INTEGER | BOOL).yields_bool(),
+            &out,
+            [(&input).into(), other.into()],
+            |device, launch, out, [a, b]| device.less_than(launch, out, a, b),
+        )?;
+        Ok(())
+    })
 }
 
 /// Tests whether elements are less than a number, in place.
@@ -845,23 +708,17 @@ pub unsafe extern "C" fn diopiLtInpScalar(
     input: diopi_runtime::ffi::diopiTensorHandle_t,
     other: *const diopi_runtime::ffi::diopiScalar_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiLtInpScalar",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (input, other) = unsafe {
-                (call.tensor("input", input)?, call.number("other", other)?)
-            };
-            call.write(
-                &Method::new("less_than", FLOAT | INTEGER | BOOL).yields_bool(),
-                &input,
-                [(&input).into(), other.into()],
-                |device, launch, out, [a, b]| device.less_than(launch, out, a, b),
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiLtInpScalar", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (input, other) = unsafe { (call.tensor("input", input)?, call.number("other", other)?) };
+        call.write(
+            &Method::new("less_than", FLOAT | INTEGER | BOOL).yields_bool(),
+            &input,
+            [(&input).into(), other.into()],
+            |device, launch, out, [a, b]| device.less_than(launch, out, a, b),
+        )?;
+        Ok(())
+    })
 }
 
 /// Returns whether two tensors are equal.
@@ -879,20 +736,16 @@ pub unsafe extern "C" fn diopiEqual(
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
     other: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiEqual",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, input, other) = unsafe {
-                (
-                    call.target("out", out)?,
-                    call.tensor("input", input.cast_mut())?,
-                    call.tensor("other", other.cast_mut())?,
-                )
-            };
-            rules::equal(call, out, &input, &other)?;
-            Ok(())
-        },
-    )
+    enter("diopiEqual", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, input, other) = unsafe {
+            (
+                call.target("out", out)?,
+                call.tensor("input", input.cast_mut())?,
+                call.tensor("other", other.cast_mut())?,
+            )
+        };
+        rules::equal(call, out, &input, &other)?;
+        Ok(())
+    })
 }

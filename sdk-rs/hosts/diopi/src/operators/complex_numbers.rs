@@ -4,13 +4,8 @@
 
 use crate::diopi_runtime;
 
-#[allow(
-    unused_imports,
-    reason = "the steps of the functions determine which of the names are used"
-)]
-use crate::compute::{
-    BOOL, COMPLEX, DataType, FLOAT, INTEGER, Method, enter, rules, wide,
-};
+#[allow(unused_imports, reason = "the steps of the functions determine which of the names are used")]
+use crate::compute::{BOOL, COMPLEX, DataType, FLOAT, INTEGER, Method, enter, rules, wide};
 
 /// Makes complex numbers of their parts.
 ///
@@ -27,22 +22,18 @@ pub unsafe extern "C" fn diopiComplex(
     real: diopi_runtime::ffi::diopiConstTensorHandle_t,
     imag: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiComplex",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, real, imag) = unsafe {
-                (
-                    call.tensor("out", out)?,
-                    call.tensor("real", real.cast_mut())?,
-                    call.tensor("imag", imag.cast_mut())?,
-                )
-            };
-            rules::complex_numbers::of_parts(call, &out, &real, &imag)?;
-            Ok(())
-        },
-    )
+    enter("diopiComplex", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, real, imag) = unsafe {
+            (
+                call.tensor("out", out)?,
+                call.tensor("real", real.cast_mut())?,
+                call.tensor("imag", imag.cast_mut())?,
+            )
+        };
+        rules::complex_numbers::of_parts(call, &out, &real, &imag)?;
+        Ok(())
+    })
 }
 
 /// Makes complex numbers of magnitudes and angles.
@@ -60,22 +51,18 @@ pub unsafe extern "C" fn diopiPolar(
     abs: diopi_runtime::ffi::diopiConstTensorHandle_t,
     angle: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiPolar",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, abs, angle) = unsafe {
-                (
-                    call.tensor("out", out)?,
-                    call.tensor("abs", abs.cast_mut())?,
-                    call.tensor("angle", angle.cast_mut())?,
-                )
-            };
-            rules::complex_numbers::of_angles(call, &out, &abs, &angle)?;
-            Ok(())
-        },
-    )
+    enter("diopiPolar", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, abs, angle) = unsafe {
+            (
+                call.tensor("out", out)?,
+                call.tensor("abs", abs.cast_mut())?,
+                call.tensor("angle", angle.cast_mut())?,
+            )
+        };
+        rules::complex_numbers::of_angles(call, &out, &abs, &angle)?;
+        Ok(())
+    })
 }
 
 /// Computes the complex conjugate.
@@ -92,18 +79,12 @@ pub unsafe extern "C" fn diopiConj(
     out: diopi_runtime::ffi::diopiTensorHandle_t,
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiConj",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, input) = unsafe {
-                (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?)
-            };
-            rules::complex_numbers::conjugate(call, &out, &input)?;
-            Ok(())
-        },
-    )
+    enter("diopiConj", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, input) = unsafe { (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?) };
+        rules::complex_numbers::conjugate(call, &out, &input)?;
+        Ok(())
+    })
 }
 
 /// Reads real parts.
@@ -120,18 +101,12 @@ pub unsafe extern "C" fn diopiReal(
     out: diopi_runtime::ffi::diopiTensorHandle_t,
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiReal",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, input) = unsafe {
-                (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?)
-            };
-            rules::complex_numbers::copy_part(call, &out, &input, 0)?;
-            Ok(())
-        },
-    )
+    enter("diopiReal", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, input) = unsafe { (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?) };
+        rules::complex_numbers::copy_part(call, &out, &input, 0)?;
+        Ok(())
+    })
 }
 
 /// Reads imaginary parts.
@@ -148,16 +123,10 @@ pub unsafe extern "C" fn diopiImag(
     out: diopi_runtime::ffi::diopiTensorHandle_t,
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiImag",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, input) = unsafe {
-                (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?)
-            };
-            rules::complex_numbers::copy_part(call, &out, &input, 1)?;
-            Ok(())
-        },
-    )
+    enter("diopiImag", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, input) = unsafe { (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?) };
+        rules::complex_numbers::copy_part(call, &out, &input, 1)?;
+        Ok(())
+    })
 }

@@ -4,13 +4,8 @@
 
 use crate::diopi_runtime;
 
-#[allow(
-    unused_imports,
-    reason = "the steps of the functions determine which of the names are used"
-)]
-use crate::compute::{
-    BOOL, COMPLEX, DataType, FLOAT, INTEGER, Method, enter, rules, wide,
-};
+#[allow(unused_imports, reason = "the steps of the functions determine which of the names are used")]
+use crate::compute::{BOOL, COMPLEX, DataType, FLOAT, INTEGER, Method, enter, rules, wide};
 
 /// Computes a convolution in two dimensions.
 ///
@@ -33,37 +28,33 @@ pub unsafe extern "C" fn diopiConvolution2d(
     dilation: diopi_runtime::ffi::diopiSize_t,
     groups: i64,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiConvolution2d",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, input, weight, bias, stride, padding, dilation) = unsafe {
-                (
-                    call.tensor("out", out)?,
-                    call.tensor("input", input.cast_mut())?,
-                    call.tensor("weight", weight.cast_mut())?,
-                    call.optional_tensor("bias", bias.cast_mut())?,
-                    call.integers("stride", stride)?,
-                    call.integers("padding", padding)?,
-                    call.integers("dilation", dilation)?,
-                )
-            };
-            rules::convolution::convolution(
-                call,
-                &out,
-                &input,
-                &weight,
-                bias.as_ref(),
-                2,
-                stride,
-                padding,
-                dilation,
-                groups,
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiConvolution2d", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, input, weight, bias, stride, padding, dilation) = unsafe {
+            (
+                call.tensor("out", out)?,
+                call.tensor("input", input.cast_mut())?,
+                call.tensor("weight", weight.cast_mut())?,
+                call.optional_tensor("bias", bias.cast_mut())?,
+                call.integers("stride", stride)?,
+                call.integers("padding", padding)?,
+                call.integers("dilation", dilation)?,
+            )
+        };
+        rules::convolution::convolution(
+            call,
+            &out,
+            &input,
+            &weight,
+            bias.as_ref(),
+            2,
+            stride,
+            padding,
+            dilation,
+            groups,
+        )?;
+        Ok(())
+    })
 }
 
 /// Computes the gradients of a convolution in two dimensions.
@@ -90,54 +81,50 @@ pub unsafe extern "C" fn diopiConvolution2dBackward(
     dilation: diopi_runtime::ffi::diopiSize_t,
     groups: i64,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiConvolution2dBackward",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (
-                grad_input,
-                grad_weight,
-                grad_bias,
-                grad_output,
-                input,
-                weight,
-                bias_sizes,
-                stride,
-                padding,
-                dilation,
-            ) = unsafe {
-                (
-                    call.optional_tensor("grad_input", grad_input)?,
-                    call.optional_tensor("grad_weight", grad_weight)?,
-                    call.optional_tensor("grad_bias", grad_bias)?,
-                    call.tensor("grad_output", grad_output.cast_mut())?,
-                    call.tensor("input", input.cast_mut())?,
-                    call.tensor("weight", weight.cast_mut())?,
-                    call.optional_integers("bias_sizes", bias_sizes)?,
-                    call.integers("stride", stride)?,
-                    call.integers("padding", padding)?,
-                    call.integers("dilation", dilation)?,
-                )
-            };
-            rules::convolution::convolution_backward(
-                call,
-                grad_input.as_ref(),
-                grad_weight.as_ref(),
-                grad_bias.as_ref(),
-                &grad_output,
-                &input,
-                &weight,
-                bias_sizes,
-                2,
-                stride,
-                padding,
-                dilation,
-                groups,
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiConvolution2dBackward", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (
+            grad_input,
+            grad_weight,
+            grad_bias,
+            grad_output,
+            input,
+            weight,
+            bias_sizes,
+            stride,
+            padding,
+            dilation,
+        ) = unsafe {
+            (
+                call.optional_tensor("grad_input", grad_input)?,
+                call.optional_tensor("grad_weight", grad_weight)?,
+                call.optional_tensor("grad_bias", grad_bias)?,
+                call.tensor("grad_output", grad_output.cast_mut())?,
+                call.tensor("input", input.cast_mut())?,
+                call.tensor("weight", weight.cast_mut())?,
+                call.optional_integers("bias_sizes", bias_sizes)?,
+                call.integers("stride", stride)?,
+                call.integers("padding", padding)?,
+                call.integers("dilation", dilation)?,
+            )
+        };
+        rules::convolution::convolution_backward(
+            call,
+            grad_input.as_ref(),
+            grad_weight.as_ref(),
+            grad_bias.as_ref(),
+            &grad_output,
+            &input,
+            &weight,
+            bias_sizes,
+            2,
+            stride,
+            padding,
+            dilation,
+            groups,
+        )?;
+        Ok(())
+    })
 }
 
 /// Computes a convolution in three dimensions.
@@ -161,37 +148,33 @@ pub unsafe extern "C" fn diopiConvolution3d(
     dilation: diopi_runtime::ffi::diopiSize_t,
     groups: i64,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiConvolution3d",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, input, weight, bias, stride, padding, dilation) = unsafe {
-                (
-                    call.tensor("out", out)?,
-                    call.tensor("input", input.cast_mut())?,
-                    call.tensor("weight", weight.cast_mut())?,
-                    call.optional_tensor("bias", bias.cast_mut())?,
-                    call.integers("stride", stride)?,
-                    call.integers("padding", padding)?,
-                    call.integers("dilation", dilation)?,
-                )
-            };
-            rules::convolution::convolution(
-                call,
-                &out,
-                &input,
-                &weight,
-                bias.as_ref(),
-                3,
-                stride,
-                padding,
-                dilation,
-                groups,
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiConvolution3d", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, input, weight, bias, stride, padding, dilation) = unsafe {
+            (
+                call.tensor("out", out)?,
+                call.tensor("input", input.cast_mut())?,
+                call.tensor("weight", weight.cast_mut())?,
+                call.optional_tensor("bias", bias.cast_mut())?,
+                call.integers("stride", stride)?,
+                call.integers("padding", padding)?,
+                call.integers("dilation", dilation)?,
+            )
+        };
+        rules::convolution::convolution(
+            call,
+            &out,
+            &input,
+            &weight,
+            bias.as_ref(),
+            3,
+            stride,
+            padding,
+            dilation,
+            groups,
+        )?;
+        Ok(())
+    })
 }
 
 /// Computes the gradients of a convolution in three dimensions.
@@ -218,54 +201,50 @@ pub unsafe extern "C" fn diopiConvolution3dBackward(
     dilation: diopi_runtime::ffi::diopiSize_t,
     groups: i64,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiConvolution3dBackward",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (
-                grad_input,
-                grad_weight,
-                grad_bias,
-                grad_output,
-                input,
-                weight,
-                bias_sizes,
-                stride,
-                padding,
-                dilation,
-            ) = unsafe {
-                (
-                    call.optional_tensor("grad_input", grad_input)?,
-                    call.optional_tensor("grad_weight", grad_weight)?,
-                    call.optional_tensor("grad_bias", grad_bias)?,
-                    call.tensor("grad_output", grad_output.cast_mut())?,
-                    call.tensor("input", input.cast_mut())?,
-                    call.tensor("weight", weight.cast_mut())?,
-                    call.optional_integers("bias_sizes", bias_sizes)?,
-                    call.integers("stride", stride)?,
-                    call.integers("padding", padding)?,
-                    call.integers("dilation", dilation)?,
-                )
-            };
-            rules::convolution::convolution_backward(
-                call,
-                grad_input.as_ref(),
-                grad_weight.as_ref(),
-                grad_bias.as_ref(),
-                &grad_output,
-                &input,
-                &weight,
-                bias_sizes,
-                3,
-                stride,
-                padding,
-                dilation,
-                groups,
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiConvolution3dBackward", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (
+            grad_input,
+            grad_weight,
+            grad_bias,
+            grad_output,
+            input,
+            weight,
+            bias_sizes,
+            stride,
+            padding,
+            dilation,
+        ) = unsafe {
+            (
+                call.optional_tensor("grad_input", grad_input)?,
+                call.optional_tensor("grad_weight", grad_weight)?,
+                call.optional_tensor("grad_bias", grad_bias)?,
+                call.tensor("grad_output", grad_output.cast_mut())?,
+                call.tensor("input", input.cast_mut())?,
+                call.tensor("weight", weight.cast_mut())?,
+                call.optional_integers("bias_sizes", bias_sizes)?,
+                call.integers("stride", stride)?,
+                call.integers("padding", padding)?,
+                call.integers("dilation", dilation)?,
+            )
+        };
+        rules::convolution::convolution_backward(
+            call,
+            grad_input.as_ref(),
+            grad_weight.as_ref(),
+            grad_bias.as_ref(),
+            &grad_output,
+            &input,
+            &weight,
+            bias_sizes,
+            3,
+            stride,
+            padding,
+            dilation,
+            groups,
+        )?;
+        Ok(())
+    })
 }
 
 /// Computes a transposed convolution in two dimensions.
@@ -290,39 +269,35 @@ pub unsafe extern "C" fn diopiConvTranspose2d(
     groups: i64,
     dilation: diopi_runtime::ffi::diopiSize_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiConvTranspose2d",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, input, weight, bias, stride, padding, output_padding, dilation) = unsafe {
-                (
-                    call.tensor("out", out)?,
-                    call.tensor("input", input.cast_mut())?,
-                    call.tensor("weight", weight.cast_mut())?,
-                    call.optional_tensor("bias", bias.cast_mut())?,
-                    call.integers("stride", stride)?,
-                    call.integers("padding", padding)?,
-                    call.integers("output_padding", output_padding)?,
-                    call.integers("dilation", dilation)?,
-                )
-            };
-            rules::convolution::transposed(
-                call,
-                &out,
-                &input,
-                &weight,
-                bias.as_ref(),
-                2,
-                stride,
-                padding,
-                output_padding,
-                groups,
-                dilation,
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiConvTranspose2d", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, input, weight, bias, stride, padding, output_padding, dilation) = unsafe {
+            (
+                call.tensor("out", out)?,
+                call.tensor("input", input.cast_mut())?,
+                call.tensor("weight", weight.cast_mut())?,
+                call.optional_tensor("bias", bias.cast_mut())?,
+                call.integers("stride", stride)?,
+                call.integers("padding", padding)?,
+                call.integers("output_padding", output_padding)?,
+                call.integers("dilation", dilation)?,
+            )
+        };
+        rules::convolution::transposed(
+            call,
+            &out,
+            &input,
+            &weight,
+            bias.as_ref(),
+            2,
+            stride,
+            padding,
+            output_padding,
+            groups,
+            dilation,
+        )?;
+        Ok(())
+    })
 }
 
 /// Computes the gradients of a transposed convolution in two dimensions.
@@ -350,54 +325,50 @@ pub unsafe extern "C" fn diopiConvTranspose2dBackward(
     _output_padding: diopi_runtime::ffi::diopiSize_t,
     groups: i64,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiConvTranspose2dBackward",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (
-                grad_input,
-                grad_weight,
-                grad_bias,
-                grad_output,
-                input,
-                weight,
-                bias_sizes,
-                stride,
-                padding,
-                dilation,
-            ) = unsafe {
-                (
-                    call.optional_tensor("grad_input", grad_input)?,
-                    call.optional_tensor("grad_weight", grad_weight)?,
-                    call.optional_tensor("grad_bias", grad_bias)?,
-                    call.tensor("grad_output", grad_output.cast_mut())?,
-                    call.tensor("input", input.cast_mut())?,
-                    call.tensor("weight", weight.cast_mut())?,
-                    call.optional_integers("bias_sizes", bias_sizes)?,
-                    call.integers("stride", stride)?,
-                    call.integers("padding", padding)?,
-                    call.integers("dilation", dilation)?,
-                )
-            };
-            rules::convolution::transposed_backward(
-                call,
-                grad_input.as_ref(),
-                grad_weight.as_ref(),
-                grad_bias.as_ref(),
-                &grad_output,
-                &input,
-                &weight,
-                bias_sizes,
-                2,
-                stride,
-                padding,
-                dilation,
-                groups,
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiConvTranspose2dBackward", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (
+            grad_input,
+            grad_weight,
+            grad_bias,
+            grad_output,
+            input,
+            weight,
+            bias_sizes,
+            stride,
+            padding,
+            dilation,
+        ) = unsafe {
+            (
+                call.optional_tensor("grad_input", grad_input)?,
+                call.optional_tensor("grad_weight", grad_weight)?,
+                call.optional_tensor("grad_bias", grad_bias)?,
+                call.tensor("grad_output", grad_output.cast_mut())?,
+                call.tensor("input", input.cast_mut())?,
+                call.tensor("weight", weight.cast_mut())?,
+                call.optional_integers("bias_sizes", bias_sizes)?,
+                call.integers("stride", stride)?,
+                call.integers("padding", padding)?,
+                call.integers("dilation", dilation)?,
+            )
+        };
+        rules::convolution::transposed_backward(
+            call,
+            grad_input.as_ref(),
+            grad_weight.as_ref(),
+            grad_bias.as_ref(),
+            &grad_output,
+            &input,
+            &weight,
+            bias_sizes,
+            2,
+            stride,
+            padding,
+            dilation,
+            groups,
+        )?;
+        Ok(())
+    })
 }
 
 /// Computes a transposed convolution in three dimensions.
@@ -422,39 +393,35 @@ pub unsafe extern "C" fn diopiConvTranspose3d(
     groups: i64,
     dilation: diopi_runtime::ffi::diopiSize_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiConvTranspose3d",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, input, weight, bias, stride, padding, output_padding, dilation) = unsafe {
-                (
-                    call.tensor("out", out)?,
-                    call.tensor("input", input.cast_mut())?,
-                    call.tensor("weight", weight.cast_mut())?,
-                    call.optional_tensor("bias", bias.cast_mut())?,
-                    call.integers("stride", stride)?,
-                    call.integers("padding", padding)?,
-                    call.integers("output_padding", output_padding)?,
-                    call.integers("dilation", dilation)?,
-                )
-            };
-            rules::convolution::transposed(
-                call,
-                &out,
-                &input,
-                &weight,
-                bias.as_ref(),
-                3,
-                stride,
-                padding,
-                output_padding,
-                groups,
-                dilation,
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiConvTranspose3d", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, input, weight, bias, stride, padding, output_padding, dilation) = unsafe {
+            (
+                call.tensor("out", out)?,
+                call.tensor("input", input.cast_mut())?,
+                call.tensor("weight", weight.cast_mut())?,
+                call.optional_tensor("bias", bias.cast_mut())?,
+                call.integers("stride", stride)?,
+                call.integers("padding", padding)?,
+                call.integers("output_padding", output_padding)?,
+                call.integers("dilation", dilation)?,
+            )
+        };
+        rules::convolution::transposed(
+            call,
+            &out,
+            &input,
+            &weight,
+            bias.as_ref(),
+            3,
+            stride,
+            padding,
+            output_padding,
+            groups,
+            dilation,
+        )?;
+        Ok(())
+    })
 }
 
 /// Computes the gradients of a transposed convolution in three dimensions.
@@ -482,54 +449,50 @@ pub unsafe extern "C" fn diopiConvTranspose3dBackward(
     _output_padding: diopi_runtime::ffi::diopiSize_t,
     groups: i64,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiConvTranspose3dBackward",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (
-                grad_input,
-                grad_weight,
-                grad_bias,
-                grad_output,
-                input,
-                weight,
-                bias_sizes,
-                stride,
-                padding,
-                dilation,
-            ) = unsafe {
-                (
-                    call.optional_tensor("grad_input", grad_input)?,
-                    call.optional_tensor("grad_weight", grad_weight)?,
-                    call.optional_tensor("grad_bias", grad_bias)?,
-                    call.tensor("grad_output", grad_output.cast_mut())?,
-                    call.tensor("input", input.cast_mut())?,
-                    call.tensor("weight", weight.cast_mut())?,
-                    call.optional_integers("bias_sizes", bias_sizes)?,
-                    call.integers("stride", stride)?,
-                    call.integers("padding", padding)?,
-                    call.integers("dilation", dilation)?,
-                )
-            };
-            rules::convolution::transposed_backward(
-                call,
-                grad_input.as_ref(),
-                grad_weight.as_ref(),
-                grad_bias.as_ref(),
-                &grad_output,
-                &input,
-                &weight,
-                bias_sizes,
-                3,
-                stride,
-                padding,
-                dilation,
-                groups,
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiConvTranspose3dBackward", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (
+            grad_input,
+            grad_weight,
+            grad_bias,
+            grad_output,
+            input,
+            weight,
+            bias_sizes,
+            stride,
+            padding,
+            dilation,
+        ) = unsafe {
+            (
+                call.optional_tensor("grad_input", grad_input)?,
+                call.optional_tensor("grad_weight", grad_weight)?,
+                call.optional_tensor("grad_bias", grad_bias)?,
+                call.tensor("grad_output", grad_output.cast_mut())?,
+                call.tensor("input", input.cast_mut())?,
+                call.tensor("weight", weight.cast_mut())?,
+                call.optional_integers("bias_sizes", bias_sizes)?,
+                call.integers("stride", stride)?,
+                call.integers("padding", padding)?,
+                call.integers("dilation", dilation)?,
+            )
+        };
+        rules::convolution::transposed_backward(
+            call,
+            grad_input.as_ref(),
+            grad_weight.as_ref(),
+            grad_bias.as_ref(),
+            &grad_output,
+            &input,
+            &weight,
+            bias_sizes,
+            3,
+            stride,
+            padding,
+            dilation,
+            groups,
+        )?;
+        Ok(())
+    })
 }
 
 /// Extracts blocks of images as columns.
@@ -550,33 +513,21 @@ pub unsafe extern "C" fn diopiIm2Col(
     padding: diopi_runtime::ffi::diopiSize_t,
     stride: diopi_runtime::ffi::diopiSize_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiIm2Col",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, input, kernel_size, dilation, padding, stride) = unsafe {
-                (
-                    call.tensor("out", out)?,
-                    call.tensor("input", input.cast_mut())?,
-                    call.integers("kernel_size", kernel_size)?,
-                    call.integers("dilation", dilation)?,
-                    call.integers("padding", padding)?,
-                    call.integers("stride", stride)?,
-                )
-            };
-            rules::slices::im2col(
-                call,
-                &out,
-                &input,
-                kernel_size,
-                dilation,
-                padding,
-                stride,
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiIm2Col", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, input, kernel_size, dilation, padding, stride) = unsafe {
+            (
+                call.tensor("out", out)?,
+                call.tensor("input", input.cast_mut())?,
+                call.integers("kernel_size", kernel_size)?,
+                call.integers("dilation", dilation)?,
+                call.integers("padding", padding)?,
+                call.integers("stride", stride)?,
+            )
+        };
+        rules::slices::im2col(call, &out, &input, kernel_size, dilation, padding, stride)?;
+        Ok(())
+    })
 }
 
 /// Adds up blocks of images from columns.
@@ -599,35 +550,22 @@ pub unsafe extern "C" fn diopiCol2Im(
     padding: diopi_runtime::ffi::diopiSize_t,
     stride: diopi_runtime::ffi::diopiSize_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiCol2Im",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, input, output_size, kernel_size, dilation, padding, stride) = unsafe {
-                (
-                    call.tensor("out", out)?,
-                    call.tensor("input", input.cast_mut())?,
-                    call.integers("output_size", output_size)?,
-                    call.integers("kernel_size", kernel_size)?,
-                    call.integers("dilation", dilation)?,
-                    call.integers("padding", padding)?,
-                    call.integers("stride", stride)?,
-                )
-            };
-            rules::slices::col2im(
-                call,
-                &out,
-                &input,
-                output_size,
-                kernel_size,
-                dilation,
-                padding,
-                stride,
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiCol2Im", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, input, output_size, kernel_size, dilation, padding, stride) = unsafe {
+            (
+                call.tensor("out", out)?,
+                call.tensor("input", input.cast_mut())?,
+                call.integers("output_size", output_size)?,
+                call.integers("kernel_size", kernel_size)?,
+                call.integers("dilation", dilation)?,
+                call.integers("padding", padding)?,
+                call.integers("stride", stride)?,
+            )
+        };
+        rules::slices::col2im(call, &out, &input, output_size, kernel_size, dilation, padding, stride)?;
+        Ok(())
+    })
 }
 
 /// Extracts slices along a dimension.
@@ -647,18 +585,12 @@ pub unsafe extern "C" fn diopiUnfold(
     size: i64,
     step: i64,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiUnfold",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, input) = unsafe {
-                (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?)
-            };
-            rules::slices::unfold(call, &out, &input, dim, size, step)?;
-            Ok(())
-        },
-    )
+    enter("diopiUnfold", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, input) = unsafe { (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?) };
+        rules::slices::unfold(call, &out, &input, dim, size, step)?;
+        Ok(())
+    })
 }
 
 /// Computes the gradient of slices along a dimension.
@@ -679,26 +611,12 @@ pub unsafe extern "C" fn diopiUnfoldBackward(
     size: i64,
     step: i64,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiUnfoldBackward",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (grad_input, grad_output) = unsafe {
-                (
-                    call.tensor("grad_input", grad_input)?,
-                    call.tensor("grad_output", grad_output.cast_mut())?,
-                )
-            };
-            rules::slices::unfold_backward(
-                call,
-                &grad_input,
-                &grad_output,
-                dim,
-                size,
-                step,
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiUnfoldBackward", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (grad_input, grad_output) = unsafe {
+            (call.tensor("grad_input", grad_input)?, call.tensor("grad_output", grad_output.cast_mut())?)
+        };
+        rules::slices::unfold_backward(call, &grad_input, &grad_output, dim, size, step)?;
+        Ok(())
+    })
 }

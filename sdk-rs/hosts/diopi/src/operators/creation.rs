@@ -4,13 +4,8 @@
 
 use crate::diopi_runtime;
 
-#[allow(
-    unused_imports,
-    reason = "the steps of the functions determine which of the names are used"
-)]
-use crate::compute::{
-    BOOL, COMPLEX, DataType, FLOAT, INTEGER, Method, enter, rules, wide,
-};
+#[allow(unused_imports, reason = "the steps of the functions determine which of the names are used")]
+use crate::compute::{BOOL, COMPLEX, DataType, FLOAT, INTEGER, Method, enter, rules, wide};
 
 /// Sets all elements to a number.
 ///
@@ -26,18 +21,12 @@ pub unsafe extern "C" fn diopiFill(
     input: diopi_runtime::ffi::diopiTensorHandle_t,
     value: *const diopi_runtime::ffi::diopiScalar_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiFill",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (input, value) = unsafe {
-                (call.tensor("input", input)?, call.number("value", value)?)
-            };
-            rules::creation::fill(call, &input, value)?;
-            Ok(())
-        },
-    )
+    enter("diopiFill", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (input, value) = unsafe { (call.tensor("input", input)?, call.number("value", value)?) };
+        rules::creation::fill(call, &input, value)?;
+        Ok(())
+    })
 }
 
 /// Sets all elements to 0.
@@ -53,16 +42,12 @@ pub unsafe extern "C" fn diopiZeroInp(
     ctx: diopi_runtime::ffi::diopiContextHandle_t,
     self_: diopi_runtime::ffi::diopiTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiZeroInp",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let self_ = unsafe { call.tensor("self", self_)? };
-            rules::creation::constant(call, &self_, 0)?;
-            Ok(())
-        },
-    )
+    enter("diopiZeroInp", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let self_ = unsafe { call.tensor("self", self_)? };
+        rules::creation::constant(call, &self_, 0)?;
+        Ok(())
+    })
 }
 
 /// Makes a tensor of elements 1.
@@ -79,18 +64,12 @@ pub unsafe extern "C" fn diopiOnes(
     out: diopi_runtime::ffi::diopiTensorHandle_t,
     size: diopi_runtime::ffi::diopiSize_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiOnes",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, size) = unsafe {
-                (call.tensor("out", out)?, call.integers("size", size)?)
-            };
-            rules::creation::filled(call, &out, size, 1)?;
-            Ok(())
-        },
-    )
+    enter("diopiOnes", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, size) = unsafe { (call.tensor("out", out)?, call.integers("size", size)?) };
+        rules::creation::filled(call, &out, size, 1)?;
+        Ok(())
+    })
 }
 
 /// Makes a tensor of elements 0.
@@ -107,18 +86,12 @@ pub unsafe extern "C" fn diopiZeros(
     out: diopi_runtime::ffi::diopiTensorHandle_t,
     size: diopi_runtime::ffi::diopiSize_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiZeros",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, size) = unsafe {
-                (call.tensor("out", out)?, call.integers("size", size)?)
-            };
-            rules::creation::filled(call, &out, size, 0)?;
-            Ok(())
-        },
-    )
+    enter("diopiZeros", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, size) = unsafe { (call.tensor("out", out)?, call.integers("size", size)?) };
+        rules::creation::filled(call, &out, size, 0)?;
+        Ok(())
+    })
 }
 
 /// Makes an arithmetic sequence.
@@ -137,23 +110,19 @@ pub unsafe extern "C" fn diopiArange(
     end: *const diopi_runtime::ffi::diopiScalar_t,
     step: *const diopi_runtime::ffi::diopiScalar_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiArange",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, start, end, step) = unsafe {
-                (
-                    call.tensor("out", out)?,
-                    call.number("start", start)?,
-                    call.number("end", end)?,
-                    call.number("step", step)?,
-                )
-            };
-            rules::creation::arange(call, &out, start, end, step)?;
-            Ok(())
-        },
-    )
+    enter("diopiArange", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, start, end, step) = unsafe {
+            (
+                call.tensor("out", out)?,
+                call.number("start", start)?,
+                call.number("end", end)?,
+                call.number("step", step)?,
+            )
+        };
+        rules::creation::arange(call, &out, start, end, step)?;
+        Ok(())
+    })
 }
 
 /// Makes a sequence between two numbers.
@@ -172,22 +141,13 @@ pub unsafe extern "C" fn diopiLinspace(
     end: *const diopi_runtime::ffi::diopiScalar_t,
     steps: i64,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiLinspace",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, start, end) = unsafe {
-                (
-                    call.tensor("out", out)?,
-                    call.number("start", start)?,
-                    call.number("end", end)?,
-                )
-            };
-            rules::creation::linspace(call, &out, start, end, steps)?;
-            Ok(())
-        },
-    )
+    enter("diopiLinspace", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, start, end) =
+            unsafe { (call.tensor("out", out)?, call.number("start", start)?, call.number("end", end)?) };
+        rules::creation::linspace(call, &out, start, end, steps)?;
+        Ok(())
+    })
 }
 
 /// Makes the coordinates of a grid.
@@ -205,19 +165,15 @@ pub unsafe extern "C" fn diopiMeshGrid(
     inputs: *const diopi_runtime::ffi::diopiConstTensorHandle_t,
     inputs_num: i64,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiMeshGrid",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (outs, inputs) = unsafe {
-                (
-                    call.tensors("outs", outs.cast(), inputs_num)?,
-                    call.tensors("inputs", inputs.cast(), inputs_num)?,
-                )
-            };
-            rules::creation::mesh_grid(call, &outs, &inputs)?;
-            Ok(())
-        },
-    )
+    enter("diopiMeshGrid", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (outs, inputs) = unsafe {
+            (
+                call.tensors("outs", outs.cast(), inputs_num)?,
+                call.tensors("inputs", inputs.cast(), inputs_num)?,
+            )
+        };
+        rules::creation::mesh_grid(call, &outs, &inputs)?;
+        Ok(())
+    })
 }

@@ -4,13 +4,8 @@
 
 use crate::diopi_runtime;
 
-#[allow(
-    unused_imports,
-    reason = "the steps of the functions determine which of the names are used"
-)]
-use crate::compute::{
-    BOOL, COMPLEX, DataType, FLOAT, INTEGER, Method, enter, rules, wide,
-};
+#[allow(unused_imports, reason = "the steps of the functions determine which of the names are used")]
+use crate::compute::{BOOL, COMPLEX, DataType, FLOAT, INTEGER, Method, enter, rules, wide};
 
 /// Computes the sign.
 ///
@@ -26,23 +21,17 @@ pub unsafe extern "C" fn diopiSign(
     out: diopi_runtime::ffi::diopiTensorHandle_t,
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiSign",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, input) = unsafe {
-                (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?)
-            };
-            call.write(
-                &Method::new("sign", FLOAT | INTEGER),
-                &out,
-                [(&input).into()],
-                |device, launch, out, [x]| device.sign(launch, out, x),
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiSign", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, input) = unsafe { (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?) };
+        call.write(
+            &Method::new("sign", FLOAT | INTEGER),
+            &out,
+            [(&input).into()],
+            |device, launch, out, [x]| device.sign(launch, out, x),
+        )?;
+        Ok(())
+    })
 }
 
 /// Computes the sign of real or complex numbers.
@@ -59,18 +48,12 @@ pub unsafe extern "C" fn diopiSgn(
     out: diopi_runtime::ffi::diopiTensorHandle_t,
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiSgn",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, input) = unsafe {
-                (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?)
-            };
-            rules::complex_numbers::direction(call, &out, &input)?;
-            Ok(())
-        },
-    )
+    enter("diopiSgn", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, input) = unsafe { (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?) };
+        rules::complex_numbers::direction(call, &out, &input)?;
+        Ok(())
+    })
 }
 
 /// Computes the sign of real or complex numbers, in place.
@@ -86,16 +69,12 @@ pub unsafe extern "C" fn diopiSgnInp(
     ctx: diopi_runtime::ffi::diopiContextHandle_t,
     input: diopi_runtime::ffi::diopiTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiSgnInp",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let input = unsafe { call.tensor("input", input)? };
-            rules::complex_numbers::direction(call, &input, &input)?;
-            Ok(())
-        },
-    )
+    enter("diopiSgnInp", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let input = unsafe { call.tensor("input", input)? };
+        rules::complex_numbers::direction(call, &input, &input)?;
+        Ok(())
+    })
 }
 
 /// Computes the absolute value.
@@ -112,23 +91,17 @@ pub unsafe extern "C" fn diopiAbs(
     out: diopi_runtime::ffi::diopiTensorHandle_t,
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiAbs",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, input) = unsafe {
-                (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?)
-            };
-            call.write(
-                &Method::new("abs", FLOAT | INTEGER),
-                &out,
-                [(&input).into()],
-                |device, launch, out, [x]| device.abs(launch, out, x),
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiAbs", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, input) = unsafe { (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?) };
+        call.write(
+            &Method::new("abs", FLOAT | INTEGER),
+            &out,
+            [(&input).into()],
+            |device, launch, out, [x]| device.abs(launch, out, x),
+        )?;
+        Ok(())
+    })
 }
 
 /// Computes the absolute value, in place.
@@ -144,21 +117,17 @@ pub unsafe extern "C" fn diopiAbsInp(
     ctx: diopi_runtime::ffi::diopiContextHandle_t,
     input: diopi_runtime::ffi::diopiTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiAbsInp",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let input = unsafe { call.tensor("input", input)? };
-            call.write(
-                &Method::new("abs", FLOAT | INTEGER),
-                &input,
-                [(&input).into()],
-                |device, launch, out, [x]| device.abs(launch, out, x),
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiAbsInp", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let input = unsafe { call.tensor("input", input)? };
+        call.write(
+            &Method::new("abs", FLOAT | INTEGER),
+            &input,
+            [(&input).into()],
+            |device, launch, out, [x]| device.abs(launch, out, x),
+        )?;
+        Ok(())
+    })
 }
 
 /// Computes the negative.
@@ -175,23 +144,17 @@ pub unsafe extern "C" fn diopiNeg(
     out: diopi_runtime::ffi::diopiTensorHandle_t,
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiNeg",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, input) = unsafe {
-                (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?)
-            };
-            call.write(
-                &Method::new("negative", FLOAT | INTEGER),
-                &out,
-                [(&input).into()],
-                |device, launch, out, [x]| device.negative(launch, out, x),
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiNeg", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, input) = unsafe { (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?) };
+        call.write(
+            &Method::new("negative", FLOAT | INTEGER),
+            &out,
+            [(&input).into()],
+            |device, launch, out, [x]| device.negative(launch, out, x),
+        )?;
+        Ok(())
+    })
 }
 
 /// Computes the negative, in place.
@@ -207,21 +170,17 @@ pub unsafe extern "C" fn diopiNegInp(
     ctx: diopi_runtime::ffi::diopiContextHandle_t,
     input: diopi_runtime::ffi::diopiTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiNegInp",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let input = unsafe { call.tensor("input", input)? };
-            call.write(
-                &Method::new("negative", FLOAT | INTEGER),
-                &input,
-                [(&input).into()],
-                |device, launch, out, [x]| device.negative(launch, out, x),
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiNegInp", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let input = unsafe { call.tensor("input", input)? };
+        call.write(
+            &Method::new("negative", FLOAT | INTEGER),
+            &input,
+            [(&input).into()],
+            |device, launch, out, [x]| device.negative(launch, out, x),
+        )?;
+        Ok(())
+    })
 }
 
 /// Computes the next lower integer.
@@ -238,18 +197,12 @@ pub unsafe extern "C" fn diopiFloor(
     out: diopi_runtime::ffi::diopiTensorHandle_t,
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiFloor",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, input) = unsafe {
-                (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?)
-            };
-            rules::floor(call, &out, &input)?;
-            Ok(())
-        },
-    )
+    enter("diopiFloor", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, input) = unsafe { (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?) };
+        rules::floor(call, &out, &input)?;
+        Ok(())
+    })
 }
 
 /// Computes the next lower integer, in place.
@@ -265,16 +218,12 @@ pub unsafe extern "C" fn diopiFloorInp(
     ctx: diopi_runtime::ffi::diopiContextHandle_t,
     input: diopi_runtime::ffi::diopiTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiFloorInp",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let input = unsafe { call.tensor("input", input)? };
-            rules::floor(call, &input, &input)?;
-            Ok(())
-        },
-    )
+    enter("diopiFloorInp", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let input = unsafe { call.tensor("input", input)? };
+        rules::floor(call, &input, &input)?;
+        Ok(())
+    })
 }
 
 /// Computes the next higher integer.
@@ -291,18 +240,12 @@ pub unsafe extern "C" fn diopiCeil(
     out: diopi_runtime::ffi::diopiTensorHandle_t,
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiCeil",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, input) = unsafe {
-                (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?)
-            };
-            rules::ceil(call, &out, &input)?;
-            Ok(())
-        },
-    )
+    enter("diopiCeil", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, input) = unsafe { (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?) };
+        rules::ceil(call, &out, &input)?;
+        Ok(())
+    })
 }
 
 /// Computes the next higher integer, in place.
@@ -318,16 +261,12 @@ pub unsafe extern "C" fn diopiCeilInp(
     ctx: diopi_runtime::ffi::diopiContextHandle_t,
     input: diopi_runtime::ffi::diopiTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiCeilInp",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let input = unsafe { call.tensor("input", input)? };
-            rules::ceil(call, &input, &input)?;
-            Ok(())
-        },
-    )
+    enter("diopiCeilInp", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let input = unsafe { call.tensor("input", input)? };
+        rules::ceil(call, &input, &input)?;
+        Ok(())
+    })
 }
 
 /// Computes the square root.
@@ -344,23 +283,14 @@ pub unsafe extern "C" fn diopiSqrt(
     out: diopi_runtime::ffi::diopiTensorHandle_t,
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiSqrt",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, input) = unsafe {
-                (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?)
-            };
-            call.write(
-                &Method::new("sqrt", FLOAT),
-                &out,
-                [(&input).into()],
-                |device, launch, out, [x]| device.sqrt(launch, out, x),
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiSqrt", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, input) = unsafe { (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?) };
+        call.write(&Method::new("sqrt", FLOAT), &out, [(&input).into()], |device, launch, out, [x]| {
+            device.sqrt(launch, out, x)
+        })?;
+        Ok(())
+    })
 }
 
 /// Computes the square root, in place.
@@ -376,21 +306,14 @@ pub unsafe extern "C" fn diopiSqrtInp(
     ctx: diopi_runtime::ffi::diopiContextHandle_t,
     input: diopi_runtime::ffi::diopiTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiSqrtInp",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let input = unsafe { call.tensor("input", input)? };
-            call.write(
-                &Method::new("sqrt", FLOAT),
-                &input,
-                [(&input).into()],
-                |device, launch, out, [x]| device.sqrt(launch, out, x),
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiSqrtInp", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let input = unsafe { call.tensor("input", input)? };
+        call.write(&Method::new("sqrt", FLOAT), &input, [(&input).into()], |device, launch, out, [x]| {
+            device.sqrt(launch, out, x)
+        })?;
+        Ok(())
+    })
 }
 
 /// Computes the reciprocal of the square root.
@@ -407,23 +330,14 @@ pub unsafe extern "C" fn diopiRsqrt(
     out: diopi_runtime::ffi::diopiTensorHandle_t,
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiRsqrt",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, input) = unsafe {
-                (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?)
-            };
-            call.write(
-                &Method::new("rsqrt", FLOAT),
-                &out,
-                [(&input).into()],
-                |device, launch, out, [x]| device.rsqrt(launch, out, x),
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiRsqrt", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, input) = unsafe { (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?) };
+        call.write(&Method::new("rsqrt", FLOAT), &out, [(&input).into()], |device, launch, out, [x]| {
+            device.rsqrt(launch, out, x)
+        })?;
+        Ok(())
+    })
 }
 
 /// Computes the reciprocal of the square root, in place.
@@ -439,21 +353,14 @@ pub unsafe extern "C" fn diopiRsqrtInp(
     ctx: diopi_runtime::ffi::diopiContextHandle_t,
     input: diopi_runtime::ffi::diopiTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiRsqrtInp",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let input = unsafe { call.tensor("input", input)? };
-            call.write(
-                &Method::new("rsqrt", FLOAT),
-                &input,
-                [(&input).into()],
-                |device, launch, out, [x]| device.rsqrt(launch, out, x),
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiRsqrtInp", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let input = unsafe { call.tensor("input", input)? };
+        call.write(&Method::new("rsqrt", FLOAT), &input, [(&input).into()], |device, launch, out, [x]| {
+            device.rsqrt(launch, out, x)
+        })?;
+        Ok(())
+    })
 }
 
 /// Computes the reciprocal.
@@ -470,23 +377,17 @@ pub unsafe extern "C" fn diopiReciprocal(
     out: diopi_runtime::ffi::diopiTensorHandle_t,
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiReciprocal",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, input) = unsafe {
-                (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?)
-            };
-            call.write(
-                &Method::new("reciprocal", FLOAT),
-                &out,
-                [(&input).into()],
-                |device, launch, out, [x]| device.reciprocal(launch, out, x),
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiReciprocal", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, input) = unsafe { (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?) };
+        call.write(
+            &Method::new("reciprocal", FLOAT),
+            &out,
+            [(&input).into()],
+            |device, launch, out, [x]| device.reciprocal(launch, out, x),
+        )?;
+        Ok(())
+    })
 }
 
 /// Computes the reciprocal, in place.
@@ -502,21 +403,17 @@ pub unsafe extern "C" fn diopiReciprocalInp(
     ctx: diopi_runtime::ffi::diopiContextHandle_t,
     input: diopi_runtime::ffi::diopiTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiReciprocalInp",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let input = unsafe { call.tensor("input", input)? };
-            call.write(
-                &Method::new("reciprocal", FLOAT),
-                &input,
-                [(&input).into()],
-                |device, launch, out, [x]| device.reciprocal(launch, out, x),
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiReciprocalInp", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let input = unsafe { call.tensor("input", input)? };
+        call.write(
+            &Method::new("reciprocal", FLOAT),
+            &input,
+            [(&input).into()],
+            |device, launch, out, [x]| device.reciprocal(launch, out, x),
+        )?;
+        Ok(())
+    })
 }
 
 /// Computes the exponential function.
@@ -533,23 +430,14 @@ pub unsafe extern "C" fn diopiExp(
     out: diopi_runtime::ffi::diopiTensorHandle_t,
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiExp",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, input) = unsafe {
-                (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?)
-            };
-            call.write(
-                &Method::new("exp", FLOAT),
-                &out,
-                [(&input).into()],
-                |device, launch, out, [x]| device.exp(launch, out, x),
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiExp", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, input) = unsafe { (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?) };
+        call.write(&Method::new("exp", FLOAT), &out, [(&input).into()], |device, launch, out, [x]| {
+            device.exp(launch, out, x)
+        })?;
+        Ok(())
+    })
 }
 
 /// Computes the exponential function, in place.
@@ -565,21 +453,14 @@ pub unsafe extern "C" fn diopiExpInp(
     ctx: diopi_runtime::ffi::diopiContextHandle_t,
     input: diopi_runtime::ffi::diopiTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiExpInp",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let input = unsafe { call.tensor("input", input)? };
-            call.write(
-                &Method::new("exp", FLOAT),
-                &input,
-                [(&input).into()],
-                |device, launch, out, [x]| device.exp(launch, out, x),
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiExpInp", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let input = unsafe { call.tensor("input", input)? };
+        call.write(&Method::new("exp", FLOAT), &input, [(&input).into()], |device, launch, out, [x]| {
+            device.exp(launch, out, x)
+        })?;
+        Ok(())
+    })
 }
 
 /// Computes the exponential function minus 1.
@@ -596,23 +477,14 @@ pub unsafe extern "C" fn diopiExpm1(
     out: diopi_runtime::ffi::diopiTensorHandle_t,
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiExpm1",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, input) = unsafe {
-                (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?)
-            };
-            call.write(
-                &Method::new("expm1", FLOAT),
-                &out,
-                [(&input).into()],
-                |device, launch, out, [x]| device.expm1(launch, out, x),
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiExpm1", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, input) = unsafe { (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?) };
+        call.write(&Method::new("expm1", FLOAT), &out, [(&input).into()], |device, launch, out, [x]| {
+            device.expm1(launch, out, x)
+        })?;
+        Ok(())
+    })
 }
 
 /// Computes the exponential function minus 1, in place.
@@ -628,21 +500,14 @@ pub unsafe extern "C" fn diopiExpm1Inp(
     ctx: diopi_runtime::ffi::diopiContextHandle_t,
     input: diopi_runtime::ffi::diopiTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiExpm1Inp",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let input = unsafe { call.tensor("input", input)? };
-            call.write(
-                &Method::new("expm1", FLOAT),
-                &input,
-                [(&input).into()],
-                |device, launch, out, [x]| device.expm1(launch, out, x),
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiExpm1Inp", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let input = unsafe { call.tensor("input", input)? };
+        call.write(&Method::new("expm1", FLOAT), &input, [(&input).into()], |device, launch, out, [x]| {
+            device.expm1(launch, out, x)
+        })?;
+        Ok(())
+    })
 }
 
 /// Computes the natural logarithm.
@@ -659,23 +524,14 @@ pub unsafe extern "C" fn diopiLog(
     out: diopi_runtime::ffi::diopiTensorHandle_t,
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiLog",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, input) = unsafe {
-                (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?)
-            };
-            call.write(
-                &Method::new("log", FLOAT),
-                &out,
-                [(&input).into()],
-                |device, launch, out, [x]| device.log(launch, out, x),
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiLog", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, input) = unsafe { (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?) };
+        call.write(&Method::new("log", FLOAT), &out, [(&input).into()], |device, launch, out, [x]| {
+            device.log(launch, out, x)
+        })?;
+        Ok(())
+    })
 }
 
 /// Computes the natural logarithm, in place.
@@ -691,21 +547,14 @@ pub unsafe extern "C" fn diopiLogInp(
     ctx: diopi_runtime::ffi::diopiContextHandle_t,
     input: diopi_runtime::ffi::diopiTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiLogInp",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let input = unsafe { call.tensor("input", input)? };
-            call.write(
-                &Method::new("log", FLOAT),
-                &input,
-                [(&input).into()],
-                |device, launch, out, [x]| device.log(launch, out, x),
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiLogInp", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let input = unsafe { call.tensor("input", input)? };
+        call.write(&Method::new("log", FLOAT), &input, [(&input).into()], |device, launch, out, [x]| {
+            device.log(launch, out, x)
+        })?;
+        Ok(())
+    })
 }
 
 /// Computes the logarithm to base 2.
@@ -722,23 +571,14 @@ pub unsafe extern "C" fn diopiLog2(
     out: diopi_runtime::ffi::diopiTensorHandle_t,
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiLog2",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, input) = unsafe {
-                (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?)
-            };
-            call.write(
-                &Method::new("log2", FLOAT),
-                &out,
-                [(&input).into()],
-                |device, launch, out, [x]| device.log2(launch, out, x),
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiLog2", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, input) = unsafe { (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?) };
+        call.write(&Method::new("log2", FLOAT), &out, [(&input).into()], |device, launch, out, [x]| {
+            device.log2(launch, out, x)
+        })?;
+        Ok(())
+    })
 }
 
 /// Computes the logarithm to base 2, in place.
@@ -754,21 +594,14 @@ pub unsafe extern "C" fn diopiLog2Inp(
     ctx: diopi_runtime::ffi::diopiContextHandle_t,
     input: diopi_runtime::ffi::diopiTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiLog2Inp",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let input = unsafe { call.tensor("input", input)? };
-            call.write(
-                &Method::new("log2", FLOAT),
-                &input,
-                [(&input).into()],
-                |device, launch, out, [x]| device.log2(launch, out, x),
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiLog2Inp", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let input = unsafe { call.tensor("input", input)? };
+        call.write(&Method::new("log2", FLOAT), &input, [(&input).into()], |device, launch, out, [x]| {
+            device.log2(launch, out, x)
+        })?;
+        Ok(())
+    })
 }
 
 /// Computes the logarithm to base 10.
@@ -785,23 +618,14 @@ pub unsafe extern "C" fn diopiLog10(
     out: diopi_runtime::ffi::diopiTensorHandle_t,
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiLog10",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, input) = unsafe {
-                (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?)
-            };
-            call.write(
-                &Method::new("log10", FLOAT),
-                &out,
-                [(&input).into()],
-                |device, launch, out, [x]| device.log10(launch, out, x),
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiLog10", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, input) = unsafe { (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?) };
+        call.write(&Method::new("log10", FLOAT), &out, [(&input).into()], |device, launch, out, [x]| {
+            device.log10(launch, out, x)
+        })?;
+        Ok(())
+    })
 }
 
 /// Computes the logarithm to base 10, in place.
@@ -817,21 +641,14 @@ pub unsafe extern "C" fn diopiLog10Inp(
     ctx: diopi_runtime::ffi::diopiContextHandle_t,
     input: diopi_runtime::ffi::diopiTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiLog10Inp",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let input = unsafe { call.tensor("input", input)? };
-            call.write(
-                &Method::new("log10", FLOAT),
-                &input,
-                [(&input).into()],
-                |device, launch, out, [x]| device.log10(launch, out, x),
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiLog10Inp", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let input = unsafe { call.tensor("input", input)? };
+        call.write(&Method::new("log10", FLOAT), &input, [(&input).into()], |device, launch, out, [x]| {
+            device.log10(launch, out, x)
+        })?;
+        Ok(())
+    })
 }
 
 /// Computes the natural logarithm of the input plus 1.
@@ -848,23 +665,14 @@ pub unsafe extern "C" fn diopiLog1p(
     out: diopi_runtime::ffi::diopiTensorHandle_t,
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiLog1p",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, input) = unsafe {
-                (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?)
-            };
-            call.write(
-                &Method::new("log1p", FLOAT),
-                &out,
-                [(&input).into()],
-                |device, launch, out, [x]| device.log1p(launch, out, x),
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiLog1p", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, input) = unsafe { (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?) };
+        call.write(&Method::new("log1p", FLOAT), &out, [(&input).into()], |device, launch, out, [x]| {
+            device.log1p(launch, out, x)
+        })?;
+        Ok(())
+    })
 }
 
 /// Computes the natural logarithm of the input plus 1, in place.
@@ -880,21 +688,14 @@ pub unsafe extern "C" fn diopiLog1pInp(
     ctx: diopi_runtime::ffi::diopiContextHandle_t,
     input: diopi_runtime::ffi::diopiTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiLog1pInp",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let input = unsafe { call.tensor("input", input)? };
-            call.write(
-                &Method::new("log1p", FLOAT),
-                &input,
-                [(&input).into()],
-                |device, launch, out, [x]| device.log1p(launch, out, x),
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiLog1pInp", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let input = unsafe { call.tensor("input", input)? };
+        call.write(&Method::new("log1p", FLOAT), &input, [(&input).into()], |device, launch, out, [x]| {
+            device.log1p(launch, out, x)
+        })?;
+        Ok(())
+    })
 }
 
 /// Computes the error function.
@@ -911,23 +712,14 @@ pub unsafe extern "C" fn diopiErf(
     out: diopi_runtime::ffi::diopiTensorHandle_t,
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiErf",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, input) = unsafe {
-                (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?)
-            };
-            call.write(
-                &Method::new("erf", FLOAT),
-                &out,
-                [(&input).into()],
-                |device, launch, out, [x]| device.erf(launch, out, x),
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiErf", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, input) = unsafe { (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?) };
+        call.write(&Method::new("erf", FLOAT), &out, [(&input).into()], |device, launch, out, [x]| {
+            device.erf(launch, out, x)
+        })?;
+        Ok(())
+    })
 }
 
 /// Computes the error function, in place.
@@ -943,21 +735,14 @@ pub unsafe extern "C" fn diopiErfInp(
     ctx: diopi_runtime::ffi::diopiContextHandle_t,
     input: diopi_runtime::ffi::diopiTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiErfInp",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let input = unsafe { call.tensor("input", input)? };
-            call.write(
-                &Method::new("erf", FLOAT),
-                &input,
-                [(&input).into()],
-                |device, launch, out, [x]| device.erf(launch, out, x),
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiErfInp", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let input = unsafe { call.tensor("input", input)? };
+        call.write(&Method::new("erf", FLOAT), &input, [(&input).into()], |device, launch, out, [x]| {
+            device.erf(launch, out, x)
+        })?;
+        Ok(())
+    })
 }
 
 /// Computes the inverse of the error function.
@@ -974,27 +759,17 @@ pub unsafe extern "C" fn diopiErfinv(
     out: diopi_runtime::ffi::diopiTensorHandle_t,
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiErfinv",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, input) = unsafe {
-                (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?)
-            };
-            let part_1 = rules::to(call, &input, &out)?;
-            let mut out_result = call.output(&out, part_1.data_type(), &[&part_1])?;
-            call.run(
-                &Method::new("erfinv", FLOAT),
-                part_1.data_type(),
-                |device, launch| {
-                    device.erfinv(launch, out_result.elements(), part_1.elements())
-                },
-            )?;
-            out_result.finish()?;
-            Ok(())
-        },
-    )
+    enter("diopiErfinv", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, input) = unsafe { (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?) };
+        let part_1 = rules::to(call, &input, &out)?;
+        let mut out_result = call.output(&out, part_1.data_type(), &[&part_1])?;
+        call.run(&Method::new("erfinv", FLOAT), part_1.data_type(), |device, launch| {
+            device.erfinv(launch, out_result.elements(), part_1.elements())
+        })?;
+        out_result.finish()?;
+        Ok(())
+    })
 }
 
 /// Computes the inverse of the error function, in place.
@@ -1010,22 +785,14 @@ pub unsafe extern "C" fn diopiErfinvInp(
     ctx: diopi_runtime::ffi::diopiContextHandle_t,
     input: diopi_runtime::ffi::diopiTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiErfinvInp",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let input = unsafe { call.tensor("input", input)? };
-            let mut out_result = call.output(&input, input.data_type(), &[&input])?;
-            call.run(
-                &Method::new("erfinv", FLOAT),
-                input.data_type(),
-                |device, launch| {
-                    device.erfinv(launch, out_result.elements(), input.elements())
-                },
-            )?;
-            out_result.finish()?;
-            Ok(())
-        },
-    )
+    enter("diopiErfinvInp", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let input = unsafe { call.tensor("input", input)? };
+        let mut out_result = call.output(&input, input.data_type(), &[&input])?;
+        call.run(&Method::new("erfinv", FLOAT), input.data_type(), |device, launch| {
+            device.erfinv(launch, out_result.elements(), input.elements())
+        })?;
+        out_result.finish()?;
+        Ok(())
+    })
 }

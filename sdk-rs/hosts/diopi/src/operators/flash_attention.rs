@@ -2,16 +2,11 @@
 
 //! Attention that does not store its weights, with masks and windows, and its gradients.
 
-use core::ffi::c_char;
 use crate::diopi_runtime;
+use core::ffi::c_char;
 
-#[allow(
-    unused_imports,
-    reason = "the steps of the functions determine which of the names are used"
-)]
-use crate::compute::{
-    BOOL, COMPLEX, DataType, FLOAT, INTEGER, Method, enter, rules, wide,
-};
+#[allow(unused_imports, reason = "the steps of the functions determine which of the names are used")]
+use crate::compute::{BOOL, COMPLEX, DataType, FLOAT, INTEGER, Method, enter, rules, wide};
 
 /// Applies flash attention.
 ///
@@ -39,45 +34,41 @@ pub unsafe extern "C" fn diopiFlashAttention(
     window_size_left: i32,
     window_size_right: i32,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiFlashAttention",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (attention_out, softmax_lse, r#gen, q, k, v, alibi_slopes) = unsafe {
-                (
-                    call.tensor("attention_out", attention_out)?,
-                    call.tensor("softmax_lse", softmax_lse)?,
-                    call.generator("gen", r#gen)?,
-                    call.tensor("q", q.cast_mut())?,
-                    call.tensor("k", k.cast_mut())?,
-                    call.tensor("v", v.cast_mut())?,
-                    call.optional_tensor("alibi_slopes", alibi_slopes.cast_mut())?,
-                )
-            };
-            let numbers = rules::attention_numbers(
-                call,
-                p_dropout,
-                softmax_scale,
-                is_causal,
-                window_size_left,
-                window_size_right,
-            )?;
-            rules::attention(
-                call,
-                &attention_out,
-                &softmax_lse,
-                None,
-                &q,
-                &k,
-                &v,
-                alibi_slopes.as_ref(),
-                r#gen,
-                &numbers,
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiFlashAttention", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (attention_out, softmax_lse, r#gen, q, k, v, alibi_slopes) = unsafe {
+            (
+                call.tensor("attention_out", attention_out)?,
+                call.tensor("softmax_lse", softmax_lse)?,
+                call.generator("gen", r#gen)?,
+                call.tensor("q", q.cast_mut())?,
+                call.tensor("k", k.cast_mut())?,
+                call.tensor("v", v.cast_mut())?,
+                call.optional_tensor("alibi_slopes", alibi_slopes.cast_mut())?,
+            )
+        };
+        let numbers = rules::attention_numbers(
+            call,
+            p_dropout,
+            softmax_scale,
+            is_causal,
+            window_size_left,
+            window_size_right,
+        )?;
+        rules::attention(
+            call,
+            &attention_out,
+            &softmax_lse,
+            None,
+            &q,
+            &k,
+            &v,
+            alibi_slopes.as_ref(),
+            r#gen,
+            &numbers,
+        )?;
+        Ok(())
+    })
 }
 
 /// Computes the gradients of flash attention.
@@ -110,48 +101,44 @@ pub unsafe extern "C" fn diopiFlashAttentionBackward(
     window_size_left: i32,
     window_size_right: i32,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiFlashAttentionBackward",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (grad_q, grad_k, grad_v, grad_output, r#gen, q, k, v, alibi_slopes) = unsafe {
-                (
-                    call.tensor("grad_q", grad_q)?,
-                    call.tensor("grad_k", grad_k)?,
-                    call.tensor("grad_v", grad_v)?,
-                    call.tensor("grad_output", grad_output.cast_mut())?,
-                    call.generator("gen", r#gen)?,
-                    call.tensor("q", q.cast_mut())?,
-                    call.tensor("k", k.cast_mut())?,
-                    call.tensor("v", v.cast_mut())?,
-                    call.optional_tensor("alibi_slopes", alibi_slopes.cast_mut())?,
-                )
-            };
-            let numbers = rules::attention_numbers(
-                call,
-                p_dropout,
-                softmax_scale,
-                is_causal,
-                window_size_left,
-                window_size_right,
-            )?;
-            rules::attention_gradient(
-                call,
-                &grad_q,
-                &grad_k,
-                &grad_v,
-                &grad_output,
-                &q,
-                &k,
-                &v,
-                alibi_slopes.as_ref(),
-                r#gen,
-                &numbers,
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiFlashAttentionBackward", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (grad_q, grad_k, grad_v, grad_output, r#gen, q, k, v, alibi_slopes) = unsafe {
+            (
+                call.tensor("grad_q", grad_q)?,
+                call.tensor("grad_k", grad_k)?,
+                call.tensor("grad_v", grad_v)?,
+                call.tensor("grad_output", grad_output.cast_mut())?,
+                call.generator("gen", r#gen)?,
+                call.tensor("q", q.cast_mut())?,
+                call.tensor("k", k.cast_mut())?,
+                call.tensor("v", v.cast_mut())?,
+                call.optional_tensor("alibi_slopes", alibi_slopes.cast_mut())?,
+            )
+        };
+        let numbers = rules::attention_numbers(
+            call,
+            p_dropout,
+            softmax_scale,
+            is_causal,
+            window_size_left,
+            window_size_right,
+        )?;
+        rules::attention_gradient(
+            call,
+            &grad_q,
+            &grad_k,
+            &grad_v,
+            &grad_output,
+            &q,
+            &k,
+            &v,
+            alibi_slopes.as_ref(),
+            r#gen,
+            &numbers,
+        )?;
+        Ok(())
+    })
 }
 
 /// Applies flash attention to sequences of different lengths.
@@ -184,59 +171,45 @@ pub unsafe extern "C" fn diopiFlashAttentionVarLen(
     window_size_left: i32,
     window_size_right: i32,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiFlashAttentionVarLen",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (
-                attention_out,
-                softmax_lse,
-                r#gen,
-                q,
-                k,
-                v,
-                cum_seq_q,
-                cum_seq_kv,
-                alibi_slopes,
-            ) = unsafe {
-                (
-                    call.tensor("attention_out", attention_out)?,
-                    call.tensor("softmax_lse", softmax_lse)?,
-                    call.generator("gen", r#gen)?,
-                    call.tensor("q", q.cast_mut())?,
-                    call.tensor("k", k.cast_mut())?,
-                    call.tensor("v", v.cast_mut())?,
-                    call.tensor("cum_seq_q", cum_seq_q.cast_mut())?,
-                    call.tensor("cum_seq_kv", cum_seq_kv.cast_mut())?,
-                    call.optional_tensor("alibi_slopes", alibi_slopes.cast_mut())?,
-                )
-            };
-            let numbers = rules::attention_numbers(
-                call,
-                p_dropout,
-                softmax_scale,
-                is_causal,
-                window_size_left,
-                window_size_right,
-            )?;
-            rules::attention_of_sequences(
-                call,
-                &attention_out,
-                &softmax_lse,
-                None,
-                &q,
-                &k,
-                &v,
-                &cum_seq_q,
-                &cum_seq_kv,
-                alibi_slopes.as_ref(),
-                r#gen,
-                &numbers,
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiFlashAttentionVarLen", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (attention_out, softmax_lse, r#gen, q, k, v, cum_seq_q, cum_seq_kv, alibi_slopes) = unsafe {
+            (
+                call.tensor("attention_out", attention_out)?,
+                call.tensor("softmax_lse", softmax_lse)?,
+                call.generator("gen", r#gen)?,
+                call.tensor("q", q.cast_mut())?,
+                call.tensor("k", k.cast_mut())?,
+                call.tensor("v", v.cast_mut())?,
+                call.tensor("cum_seq_q", cum_seq_q.cast_mut())?,
+                call.tensor("cum_seq_kv", cum_seq_kv.cast_mut())?,
+                call.optional_tensor("alibi_slopes", alibi_slopes.cast_mut())?,
+            )
+        };
+        let numbers = rules::attention_numbers(
+            call,
+            p_dropout,
+            softmax_scale,
+            is_causal,
+            window_size_left,
+            window_size_right,
+        )?;
+        rules::attention_of_sequences(
+            call,
+            &attention_out,
+            &softmax_lse,
+            None,
+            &q,
+            &k,
+            &v,
+            &cum_seq_q,
+            &cum_seq_kv,
+            alibi_slopes.as_ref(),
+            r#gen,
+            &numbers,
+        )?;
+        Ok(())
+    })
 }
 
 /// Computes the gradients of flash attention for sequences of different lengths.
@@ -273,64 +246,48 @@ pub unsafe extern "C" fn diopiFlashAttentionVarLenBackward(
     window_size_left: i32,
     window_size_right: i32,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiFlashAttentionVarLenBackward",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (
-                grad_q,
-                grad_k,
-                grad_v,
-                grad_output,
-                r#gen,
-                q,
-                k,
-                v,
-                cum_seq_q,
-                cum_seq_kv,
-                alibi_slopes,
-            ) = unsafe {
-                (
-                    call.tensor("grad_q", grad_q)?,
-                    call.tensor("grad_k", grad_k)?,
-                    call.tensor("grad_v", grad_v)?,
-                    call.tensor("grad_output", grad_output.cast_mut())?,
-                    call.generator("gen", r#gen)?,
-                    call.tensor("q", q.cast_mut())?,
-                    call.tensor("k", k.cast_mut())?,
-                    call.tensor("v", v.cast_mut())?,
-                    call.tensor("cum_seq_q", cum_seq_q.cast_mut())?,
-                    call.tensor("cum_seq_kv", cum_seq_kv.cast_mut())?,
-                    call.optional_tensor("alibi_slopes", alibi_slopes.cast_mut())?,
-                )
-            };
-            let numbers = rules::attention_numbers(
-                call,
-                p_dropout,
-                softmax_scale,
-                is_causal,
-                window_size_left,
-                window_size_right,
-            )?;
-            rules::attention_of_sequences_gradient(
-                call,
-                &grad_q,
-                &grad_k,
-                &grad_v,
-                &grad_output,
-                &q,
-                &k,
-                &v,
-                &cum_seq_q,
-                &cum_seq_kv,
-                alibi_slopes.as_ref(),
-                r#gen,
-                &numbers,
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiFlashAttentionVarLenBackward", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (grad_q, grad_k, grad_v, grad_output, r#gen, q, k, v, cum_seq_q, cum_seq_kv, alibi_slopes) = unsafe {
+            (
+                call.tensor("grad_q", grad_q)?,
+                call.tensor("grad_k", grad_k)?,
+                call.tensor("grad_v", grad_v)?,
+                call.tensor("grad_output", grad_output.cast_mut())?,
+                call.generator("gen", r#gen)?,
+                call.tensor("q", q.cast_mut())?,
+                call.tensor("k", k.cast_mut())?,
+                call.tensor("v", v.cast_mut())?,
+                call.tensor("cum_seq_q", cum_seq_q.cast_mut())?,
+                call.tensor("cum_seq_kv", cum_seq_kv.cast_mut())?,
+                call.optional_tensor("alibi_slopes", alibi_slopes.cast_mut())?,
+            )
+        };
+        let numbers = rules::attention_numbers(
+            call,
+            p_dropout,
+            softmax_scale,
+            is_causal,
+            window_size_left,
+            window_size_right,
+        )?;
+        rules::attention_of_sequences_gradient(
+            call,
+            &grad_q,
+            &grad_k,
+            &grad_v,
+            &grad_output,
+            &q,
+            &k,
+            &v,
+            &cum_seq_q,
+            &cum_seq_kv,
+            alibi_slopes.as_ref(),
+            r#gen,
+            &numbers,
+        )?;
+        Ok(())
+    })
 }
 
 /// Applies flash attention with a mask of the caller.
@@ -365,68 +322,64 @@ pub unsafe extern "C" fn diopiCustomizedFlashAttention(
     head_num: i32,
     input_layout: *const c_char,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiCustomizedFlashAttention",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (
-                attention_out,
-                dropout_mask,
-                softmax_max,
-                softmax_sum,
-                softmax_out,
-                r#gen,
-                q,
-                k,
-                v,
-                alibi_slopes,
-                attention_mask,
-                input_layout,
-            ) = unsafe {
-                (
-                    call.tensor("attention_out", attention_out)?,
-                    call.place("dropout_mask", dropout_mask)?,
-                    call.place("softmax_max", softmax_max)?,
-                    call.place("softmax_sum", softmax_sum)?,
-                    call.place("softmax_out", softmax_out)?,
-                    call.generator("gen", r#gen)?,
-                    call.tensor("q", q.cast_mut())?,
-                    call.tensor("k", k.cast_mut())?,
-                    call.tensor("v", v.cast_mut())?,
-                    call.optional_tensor("alibi_slopes", alibi_slopes.cast_mut())?,
-                    call.optional_tensor("attention_mask", attention_mask.cast_mut())?,
-                    call.text("input_layout", input_layout)?,
-                )
-            };
-            let numbers = rules::attention_numbers(
-                call,
-                p_dropout,
-                softmax_scale,
-                is_causal,
-                window_size_left,
-                window_size_right,
-            )?;
-            rules::masked_attention(
-                call,
-                &attention_out,
-                dropout_mask,
-                softmax_max,
-                softmax_sum,
-                softmax_out,
-                &q,
-                &k,
-                &v,
-                alibi_slopes.as_ref(),
-                attention_mask.as_ref(),
-                r#gen,
-                head_num,
-                input_layout,
-                &numbers,
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiCustomizedFlashAttention", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (
+            attention_out,
+            dropout_mask,
+            softmax_max,
+            softmax_sum,
+            softmax_out,
+            r#gen,
+            q,
+            k,
+            v,
+            alibi_slopes,
+            attention_mask,
+            input_layout,
+        ) = unsafe {
+            (
+                call.tensor("attention_out", attention_out)?,
+                call.place("dropout_mask", dropout_mask)?,
+                call.place("softmax_max", softmax_max)?,
+                call.place("softmax_sum", softmax_sum)?,
+                call.place("softmax_out", softmax_out)?,
+                call.generator("gen", r#gen)?,
+                call.tensor("q", q.cast_mut())?,
+                call.tensor("k", k.cast_mut())?,
+                call.tensor("v", v.cast_mut())?,
+                call.optional_tensor("alibi_slopes", alibi_slopes.cast_mut())?,
+                call.optional_tensor("attention_mask", attention_mask.cast_mut())?,
+                call.text("input_layout", input_layout)?,
+            )
+        };
+        let numbers = rules::attention_numbers(
+            call,
+            p_dropout,
+            softmax_scale,
+            is_causal,
+            window_size_left,
+            window_size_right,
+        )?;
+        rules::masked_attention(
+            call,
+            &attention_out,
+            dropout_mask,
+            softmax_max,
+            softmax_sum,
+            softmax_out,
+            &q,
+            &k,
+            &v,
+            alibi_slopes.as_ref(),
+            attention_mask.as_ref(),
+            r#gen,
+            head_num,
+            input_layout,
+            &numbers,
+        )?;
+        Ok(())
+    })
 }
 
 /// Computes the gradients of flash attention with a mask of the caller.
@@ -464,65 +417,61 @@ pub unsafe extern "C" fn diopiCustomizedFlashAttentionBackward(
     head_num: i32,
     input_layout: *const c_char,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiCustomizedFlashAttentionBackward",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (
-                grad_q,
-                grad_k,
-                grad_v,
-                grad_output,
-                q,
-                k,
-                v,
-                alibi_slopes,
-                attention_mask,
-                dropout_mask,
-                input_layout,
-            ) = unsafe {
-                (
-                    call.tensor("grad_q", grad_q)?,
-                    call.tensor("grad_k", grad_k)?,
-                    call.tensor("grad_v", grad_v)?,
-                    call.tensor("grad_output", grad_output.cast_mut())?,
-                    call.tensor("q", q.cast_mut())?,
-                    call.tensor("k", k.cast_mut())?,
-                    call.tensor("v", v.cast_mut())?,
-                    call.optional_tensor("alibi_slopes", alibi_slopes.cast_mut())?,
-                    call.optional_tensor("attention_mask", attention_mask.cast_mut())?,
-                    call.optional_tensor("dropout_mask", dropout_mask.cast_mut())?,
-                    call.text("input_layout", input_layout)?,
-                )
-            };
-            let numbers = rules::attention_numbers(
-                call,
-                p_dropout,
-                softmax_scale,
-                is_causal,
-                window_size_left,
-                window_size_right,
-            )?;
-            rules::masked_attention_gradient(
-                call,
-                &grad_q,
-                &grad_k,
-                &grad_v,
-                &grad_output,
-                &q,
-                &k,
-                &v,
-                alibi_slopes.as_ref(),
-                attention_mask.as_ref(),
-                dropout_mask.as_ref(),
-                head_num,
-                input_layout,
-                &numbers,
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiCustomizedFlashAttentionBackward", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (
+            grad_q,
+            grad_k,
+            grad_v,
+            grad_output,
+            q,
+            k,
+            v,
+            alibi_slopes,
+            attention_mask,
+            dropout_mask,
+            input_layout,
+        ) = unsafe {
+            (
+                call.tensor("grad_q", grad_q)?,
+                call.tensor("grad_k", grad_k)?,
+                call.tensor("grad_v", grad_v)?,
+                call.tensor("grad_output", grad_output.cast_mut())?,
+                call.tensor("q", q.cast_mut())?,
+                call.tensor("k", k.cast_mut())?,
+                call.tensor("v", v.cast_mut())?,
+                call.optional_tensor("alibi_slopes", alibi_slopes.cast_mut())?,
+                call.optional_tensor("attention_mask", attention_mask.cast_mut())?,
+                call.optional_tensor("dropout_mask", dropout_mask.cast_mut())?,
+                call.text("input_layout", input_layout)?,
+            )
+        };
+        let numbers = rules::attention_numbers(
+            call,
+            p_dropout,
+            softmax_scale,
+            is_causal,
+            window_size_left,
+            window_size_right,
+        )?;
+        rules::masked_attention_gradient(
+            call,
+            &grad_q,
+            &grad_k,
+            &grad_v,
+            &grad_output,
+            &q,
+            &k,
+            &v,
+            alibi_slopes.as_ref(),
+            attention_mask.as_ref(),
+            dropout_mask.as_ref(),
+            head_num,
+            input_layout,
+            &numbers,
+        )?;
+        Ok(())
+    })
 }
 
 /// Applies flash attention with a mask of the caller to sequences of different lengths.
@@ -559,70 +508,66 @@ pub unsafe extern "C" fn diopiCustomizedFlashAttentionVarLen(
     window_size_left: i32,
     window_size_right: i32,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiCustomizedFlashAttentionVarLen",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (
-                attention_out,
-                dropout_mask,
-                softmax_max,
-                softmax_sum,
-                softmax_out,
-                r#gen,
-                q,
-                k,
-                v,
-                cum_seq_q,
-                cum_seq_kv,
-                alibi_slopes,
-                attention_mask,
-            ) = unsafe {
-                (
-                    call.tensor("attention_out", attention_out)?,
-                    call.place("dropout_mask", dropout_mask)?,
-                    call.place("softmax_max", softmax_max)?,
-                    call.place("softmax_sum", softmax_sum)?,
-                    call.place("softmax_out", softmax_out)?,
-                    call.generator("gen", r#gen)?,
-                    call.tensor("q", q.cast_mut())?,
-                    call.tensor("k", k.cast_mut())?,
-                    call.tensor("v", v.cast_mut())?,
-                    call.integers("cum_seq_q", cum_seq_q)?,
-                    call.integers("cum_seq_kv", cum_seq_kv)?,
-                    call.optional_tensor("alibi_slopes", alibi_slopes.cast_mut())?,
-                    call.optional_tensor("attention_mask", attention_mask.cast_mut())?,
-                )
-            };
-            let numbers = rules::attention_numbers(
-                call,
-                p_dropout,
-                softmax_scale,
-                is_causal,
-                window_size_left,
-                window_size_right,
-            )?;
-            rules::masked_attention_of_sequences(
-                call,
-                &attention_out,
-                dropout_mask,
-                softmax_max,
-                softmax_sum,
-                softmax_out,
-                &q,
-                &k,
-                &v,
-                cum_seq_q,
-                cum_seq_kv,
-                alibi_slopes.as_ref(),
-                attention_mask.as_ref(),
-                r#gen,
-                &numbers,
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiCustomizedFlashAttentionVarLen", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (
+            attention_out,
+            dropout_mask,
+            softmax_max,
+            softmax_sum,
+            softmax_out,
+            r#gen,
+            q,
+            k,
+            v,
+            cum_seq_q,
+            cum_seq_kv,
+            alibi_slopes,
+            attention_mask,
+        ) = unsafe {
+            (
+                call.tensor("attention_out", attention_out)?,
+                call.place("dropout_mask", dropout_mask)?,
+                call.place("softmax_max", softmax_max)?,
+                call.place("softmax_sum", softmax_sum)?,
+                call.place("softmax_out", softmax_out)?,
+                call.generator("gen", r#gen)?,
+                call.tensor("q", q.cast_mut())?,
+                call.tensor("k", k.cast_mut())?,
+                call.tensor("v", v.cast_mut())?,
+                call.integers("cum_seq_q", cum_seq_q)?,
+                call.integers("cum_seq_kv", cum_seq_kv)?,
+                call.optional_tensor("alibi_slopes", alibi_slopes.cast_mut())?,
+                call.optional_tensor("attention_mask", attention_mask.cast_mut())?,
+            )
+        };
+        let numbers = rules::attention_numbers(
+            call,
+            p_dropout,
+            softmax_scale,
+            is_causal,
+            window_size_left,
+            window_size_right,
+        )?;
+        rules::masked_attention_of_sequences(
+            call,
+            &attention_out,
+            dropout_mask,
+            softmax_max,
+            softmax_sum,
+            softmax_out,
+            &q,
+            &k,
+            &v,
+            cum_seq_q,
+            cum_seq_kv,
+            alibi_slopes.as_ref(),
+            attention_mask.as_ref(),
+            r#gen,
+            &numbers,
+        )?;
+        Ok(())
+    })
 }
 
 /// Computes the gradients of flash attention with a mask of the caller for sequences of different lengths.
@@ -662,65 +607,61 @@ pub unsafe extern "C" fn diopiCustomizedFlashAttentionVarLenBackward(
     window_size_left: i32,
     window_size_right: i32,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiCustomizedFlashAttentionVarLenBackward",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (
-                grad_q,
-                grad_k,
-                grad_v,
-                grad_output,
-                q,
-                k,
-                v,
-                cum_seq_q,
-                cum_seq_kv,
-                alibi_slopes,
-                attention_mask,
-                dropout_mask,
-            ) = unsafe {
-                (
-                    call.tensor("grad_q", grad_q)?,
-                    call.tensor("grad_k", grad_k)?,
-                    call.tensor("grad_v", grad_v)?,
-                    call.tensor("grad_output", grad_output.cast_mut())?,
-                    call.tensor("q", q.cast_mut())?,
-                    call.tensor("k", k.cast_mut())?,
-                    call.tensor("v", v.cast_mut())?,
-                    call.integers("cum_seq_q", cum_seq_q)?,
-                    call.integers("cum_seq_kv", cum_seq_kv)?,
-                    call.optional_tensor("alibi_slopes", alibi_slopes.cast_mut())?,
-                    call.optional_tensor("attention_mask", attention_mask.cast_mut())?,
-                    call.optional_tensor("dropout_mask", dropout_mask.cast_mut())?,
-                )
-            };
-            let numbers = rules::attention_numbers(
-                call,
-                p_dropout,
-                softmax_scale,
-                is_causal,
-                window_size_left,
-                window_size_right,
-            )?;
-            rules::masked_attention_of_sequences_gradient(
-                call,
-                &grad_q,
-                &grad_k,
-                &grad_v,
-                &grad_output,
-                &q,
-                &k,
-                &v,
-                cum_seq_q,
-                cum_seq_kv,
-                alibi_slopes.as_ref(),
-                attention_mask.as_ref(),
-                dropout_mask.as_ref(),
-                &numbers,
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiCustomizedFlashAttentionVarLenBackward", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (
+            grad_q,
+            grad_k,
+            grad_v,
+            grad_output,
+            q,
+            k,
+            v,
+            cum_seq_q,
+            cum_seq_kv,
+            alibi_slopes,
+            attention_mask,
+            dropout_mask,
+        ) = unsafe {
+            (
+                call.tensor("grad_q", grad_q)?,
+                call.tensor("grad_k", grad_k)?,
+                call.tensor("grad_v", grad_v)?,
+                call.tensor("grad_output", grad_output.cast_mut())?,
+                call.tensor("q", q.cast_mut())?,
+                call.tensor("k", k.cast_mut())?,
+                call.tensor("v", v.cast_mut())?,
+                call.integers("cum_seq_q", cum_seq_q)?,
+                call.integers("cum_seq_kv", cum_seq_kv)?,
+                call.optional_tensor("alibi_slopes", alibi_slopes.cast_mut())?,
+                call.optional_tensor("attention_mask", attention_mask.cast_mut())?,
+                call.optional_tensor("dropout_mask", dropout_mask.cast_mut())?,
+            )
+        };
+        let numbers = rules::attention_numbers(
+            call,
+            p_dropout,
+            softmax_scale,
+            is_causal,
+            window_size_left,
+            window_size_right,
+        )?;
+        rules::masked_attention_of_sequences_gradient(
+            call,
+            &grad_q,
+            &grad_k,
+            &grad_v,
+            &grad_output,
+            &q,
+            &k,
+            &v,
+            cum_seq_q,
+            cum_seq_kv,
+            alibi_slopes.as_ref(),
+            attention_mask.as_ref(),
+            dropout_mask.as_ref(),
+            &numbers,
+        )?;
+        Ok(())
+    })
 }

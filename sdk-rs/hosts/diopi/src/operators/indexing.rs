@@ -2,16 +2,11 @@
 
 //! Reads and writes elements, slices and rows by indices and masks, and gradients of this.
 
-use core::ffi::c_char;
 use crate::diopi_runtime;
+use core::ffi::c_char;
 
-#[allow(
-    unused_imports,
-    reason = "the steps of the functions determine which of the names are used"
-)]
-use crate::compute::{
-    BOOL, COMPLEX, DataType, FLOAT, INTEGER, Method, enter, rules, wide,
-};
+#[allow(unused_imports, reason = "the steps of the functions determine which of the names are used")]
+use crate::compute::{BOOL, COMPLEX, DataType, FLOAT, INTEGER, Method, enter, rules, wide};
 
 /// Reads elements at index tensors.
 ///
@@ -29,22 +24,18 @@ pub unsafe extern "C" fn diopiIndex(
     indices: *const diopi_runtime::ffi::diopiConstTensorHandle_t,
     nums: i64,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiIndex",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, input, indices) = unsafe {
-                (
-                    call.place("out", out)?,
-                    call.tensor("input", input.cast_mut())?,
-                    call.optional_tensors("indices", indices.cast(), nums)?,
-                )
-            };
-            rules::places::index(call, out, &input, &indices)?;
-            Ok(())
-        },
-    )
+    enter("diopiIndex", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, input, indices) = unsafe {
+            (
+                call.place("out", out)?,
+                call.tensor("input", input.cast_mut())?,
+                call.optional_tensors("indices", indices.cast(), nums)?,
+            )
+        };
+        rules::places::index(call, out, &input, &indices)?;
+        Ok(())
+    })
 }
 
 /// Computes the gradient of reading at index tensors.
@@ -64,29 +55,19 @@ pub unsafe extern "C" fn diopiIndexBackward(
     nums: i64,
     grad_output: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiIndexBackward",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (grad_input, zeros_like_input, indices, grad_output) = unsafe {
-                (
-                    call.tensor("grad_input", grad_input)?,
-                    call.tensor("zeros_like_input", zeros_like_input)?,
-                    call.optional_tensors("indices", indices.cast(), nums)?,
-                    call.tensor("grad_output", grad_output.cast_mut())?,
-                )
-            };
-            rules::places::index_grad(
-                call,
-                &grad_input,
-                &zeros_like_input,
-                &indices,
-                &grad_output,
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiIndexBackward", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (grad_input, zeros_like_input, indices, grad_output) = unsafe {
+            (
+                call.tensor("grad_input", grad_input)?,
+                call.tensor("zeros_like_input", zeros_like_input)?,
+                call.optional_tensors("indices", indices.cast(), nums)?,
+                call.tensor("grad_output", grad_output.cast_mut())?,
+            )
+        };
+        rules::places::index_grad(call, &grad_input, &zeros_like_input, &indices, &grad_output)?;
+        Ok(())
+    })
 }
 
 /// Writes values at index tensors.
@@ -107,23 +88,19 @@ pub unsafe extern "C" fn diopiIndexPut(
     indices_counts: i64,
     accumulate: bool,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiIndexPut",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, input, values, indices) = unsafe {
-                (
-                    call.tensor("out", out)?,
-                    call.tensor("input", input.cast_mut())?,
-                    call.tensor("values", values.cast_mut())?,
-                    call.optional_tensors("indices", indices.cast(), indices_counts)?,
-                )
-            };
-            rules::places::index_put(call, &out, &input, &values, &indices, accumulate)?;
-            Ok(())
-        },
-    )
+    enter("diopiIndexPut", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, input, values, indices) = unsafe {
+            (
+                call.tensor("out", out)?,
+                call.tensor("input", input.cast_mut())?,
+                call.tensor("values", values.cast_mut())?,
+                call.optional_tensors("indices", indices.cast(), indices_counts)?,
+            )
+        };
+        rules::places::index_put(call, &out, &input, &values, &indices, accumulate)?;
+        Ok(())
+    })
 }
 
 /// Writes values at index tensors, in place.
@@ -143,29 +120,18 @@ pub unsafe extern "C" fn diopiIndexPutInp(
     indices_counts: i64,
     accumulate: bool,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiIndexPutInp",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (input, values, indices) = unsafe {
-                (
-                    call.tensor("input", input)?,
-                    call.tensor("values", values.cast_mut())?,
-                    call.optional_tensors("indices", indices.cast(), indices_counts)?,
-                )
-            };
-            rules::places::index_put(
-                call,
-                &input,
-                &input,
-                &values,
-                &indices,
-                accumulate,
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiIndexPutInp", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (input, values, indices) = unsafe {
+            (
+                call.tensor("input", input)?,
+                call.tensor("values", values.cast_mut())?,
+                call.optional_tensors("indices", indices.cast(), indices_counts)?,
+            )
+        };
+        rules::places::index_put(call, &input, &input, &values, &indices, accumulate)?;
+        Ok(())
+    })
 }
 
 /// Reads slices at indices.
@@ -184,22 +150,18 @@ pub unsafe extern "C" fn diopiIndexSelect(
     dim: i64,
     index: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiIndexSelect",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, input, index) = unsafe {
-                (
-                    call.tensor("out", out)?,
-                    call.tensor("input", input.cast_mut())?,
-                    call.tensor("index", index.cast_mut())?,
-                )
-            };
-            rules::indexing::index_select(call, &out, &input, dim, &index)?;
-            Ok(())
-        },
-    )
+    enter("diopiIndexSelect", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, input, index) = unsafe {
+            (
+                call.tensor("out", out)?,
+                call.tensor("input", input.cast_mut())?,
+                call.tensor("index", index.cast_mut())?,
+            )
+        };
+        rules::indexing::index_select(call, &out, &input, dim, &index)?;
+        Ok(())
+    })
 }
 
 /// Computes the gradient of reading slices at indices.
@@ -219,30 +181,19 @@ pub unsafe extern "C" fn diopiIndexSelectBackward(
     dim: i64,
     index: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiIndexSelectBackward",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (grad_input, grad, input_sizes, index) = unsafe {
-                (
-                    call.tensor("grad_input", grad_input)?,
-                    call.tensor("grad", grad.cast_mut())?,
-                    call.integers("input_sizes", input_sizes)?,
-                    call.tensor("index", index.cast_mut())?,
-                )
-            };
-            rules::indexing::index_select_grad(
-                call,
-                &grad_input,
-                &grad,
-                input_sizes,
-                dim,
-                &index,
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiIndexSelectBackward", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (grad_input, grad, input_sizes, index) = unsafe {
+            (
+                call.tensor("grad_input", grad_input)?,
+                call.tensor("grad", grad.cast_mut())?,
+                call.integers("input_sizes", input_sizes)?,
+                call.tensor("index", index.cast_mut())?,
+            )
+        };
+        rules::indexing::index_select_grad(call, &grad_input, &grad, input_sizes, dim, &index)?;
+        Ok(())
+    })
 }
 
 /// Sets slices at indices to a number.
@@ -262,23 +213,19 @@ pub unsafe extern "C" fn diopiIndexFillScalar(
     index: diopi_runtime::ffi::diopiConstTensorHandle_t,
     value: *const diopi_runtime::ffi::diopiScalar_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiIndexFillScalar",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, input, index, value) = unsafe {
-                (
-                    call.tensor("out", out)?,
-                    call.tensor("input", input.cast_mut())?,
-                    call.tensor("index", index.cast_mut())?,
-                    call.number("value", value)?,
-                )
-            };
-            rules::indexing::index_fill_number(call, &out, &input, dim, &index, value)?;
-            Ok(())
-        },
-    )
+    enter("diopiIndexFillScalar", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, input, index, value) = unsafe {
+            (
+                call.tensor("out", out)?,
+                call.tensor("input", input.cast_mut())?,
+                call.tensor("index", index.cast_mut())?,
+                call.number("value", value)?,
+            )
+        };
+        rules::indexing::index_fill_number(call, &out, &input, dim, &index, value)?;
+        Ok(())
+    })
 }
 
 /// Sets slices at indices to a number, in place.
@@ -297,29 +244,18 @@ pub unsafe extern "C" fn diopiIndexFillInpScalar(
     index: diopi_runtime::ffi::diopiConstTensorHandle_t,
     value: *const diopi_runtime::ffi::diopiScalar_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiIndexFillInpScalar",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (input, index, value) = unsafe {
-                (
-                    call.tensor("input", input)?,
-                    call.tensor("index", index.cast_mut())?,
-                    call.number("value", value)?,
-                )
-            };
-            rules::indexing::index_fill_number(
-                call,
-                &input,
-                &input,
-                dim,
-                &index,
-                value,
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiIndexFillInpScalar", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (input, index, value) = unsafe {
+            (
+                call.tensor("input", input)?,
+                call.tensor("index", index.cast_mut())?,
+                call.number("value", value)?,
+            )
+        };
+        rules::indexing::index_fill_number(call, &input, &input, dim, &index, value)?;
+        Ok(())
+    })
 }
 
 /// Sets slices at indices to the element of a tensor.
@@ -339,23 +275,19 @@ pub unsafe extern "C" fn diopiIndexFill(
     index: diopi_runtime::ffi::diopiConstTensorHandle_t,
     value: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiIndexFill",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, input, index, value) = unsafe {
-                (
-                    call.tensor("out", out)?,
-                    call.tensor("input", input.cast_mut())?,
-                    call.tensor("index", index.cast_mut())?,
-                    call.tensor("value", value.cast_mut())?,
-                )
-            };
-            rules::places::index_fill(call, &out, &input, dim, &index, &value)?;
-            Ok(())
-        },
-    )
+    enter("diopiIndexFill", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, input, index, value) = unsafe {
+            (
+                call.tensor("out", out)?,
+                call.tensor("input", input.cast_mut())?,
+                call.tensor("index", index.cast_mut())?,
+                call.tensor("value", value.cast_mut())?,
+            )
+        };
+        rules::places::index_fill(call, &out, &input, dim, &index, &value)?;
+        Ok(())
+    })
 }
 
 /// Sets slices at indices to the element of a tensor, in place.
@@ -374,22 +306,18 @@ pub unsafe extern "C" fn diopiIndexFillInp(
     index: diopi_runtime::ffi::diopiConstTensorHandle_t,
     value: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiIndexFillInp",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (input, index, value) = unsafe {
-                (
-                    call.tensor("input", input)?,
-                    call.tensor("index", index.cast_mut())?,
-                    call.tensor("value", value.cast_mut())?,
-                )
-            };
-            rules::places::index_fill(call, &input, &input, dim, &index, &value)?;
-            Ok(())
-        },
-    )
+    enter("diopiIndexFillInp", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (input, index, value) = unsafe {
+            (
+                call.tensor("input", input)?,
+                call.tensor("index", index.cast_mut())?,
+                call.tensor("value", value.cast_mut())?,
+            )
+        };
+        rules::places::index_fill(call, &input, &input, dim, &index, &value)?;
+        Ok(())
+    })
 }
 
 /// Reads a slice.
@@ -408,18 +336,12 @@ pub unsafe extern "C" fn diopiSelect(
     dim: i64,
     index: i64,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiSelect",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, input) = unsafe {
-                (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?)
-            };
-            rules::indexing::select(call, &out, &input, dim, index)?;
-            Ok(())
-        },
-    )
+    enter("diopiSelect", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, input) = unsafe { (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?) };
+        rules::indexing::select(call, &out, &input, dim, index)?;
+        Ok(())
+    })
 }
 
 /// Computes the gradient of reading a slice.
@@ -439,29 +361,18 @@ pub unsafe extern "C" fn diopiSelectBackward(
     dim: i64,
     index: i64,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiSelectBackward",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (grad_input, grad_output, input_sizes) = unsafe {
-                (
-                    call.tensor("grad_input", grad_input)?,
-                    call.tensor("grad_output", grad_output.cast_mut())?,
-                    call.integers("input_sizes", input_sizes)?,
-                )
-            };
-            rules::indexing::select_grad(
-                call,
-                &grad_input,
-                &grad_output,
-                input_sizes,
-                dim,
-                index,
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiSelectBackward", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (grad_input, grad_output, input_sizes) = unsafe {
+            (
+                call.tensor("grad_input", grad_input)?,
+                call.tensor("grad_output", grad_output.cast_mut())?,
+                call.integers("input_sizes", input_sizes)?,
+            )
+        };
+        rules::indexing::select_grad(call, &grad_input, &grad_output, input_sizes, dim, index)?;
+        Ok(())
+    })
 }
 
 /// Replaces a slice.
@@ -481,22 +392,18 @@ pub unsafe extern "C" fn diopiSelectScatter(
     dim: i64,
     index: i64,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiSelectScatter",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, input, src) = unsafe {
-                (
-                    call.tensor("out", out)?,
-                    call.tensor("input", input.cast_mut())?,
-                    call.tensor("src", src.cast_mut())?,
-                )
-            };
-            rules::indexing::select_scatter(call, &out, &input, &src, dim, index)?;
-            Ok(())
-        },
-    )
+    enter("diopiSelectScatter", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, input, src) = unsafe {
+            (
+                call.tensor("out", out)?,
+                call.tensor("input", input.cast_mut())?,
+                call.tensor("src", src.cast_mut())?,
+            )
+        };
+        rules::indexing::select_scatter(call, &out, &input, &src, dim, index)?;
+        Ok(())
+    })
 }
 
 /// Reads a range.
@@ -517,21 +424,13 @@ pub unsafe extern "C" fn diopiSlice(
     end: i64,
     step: i64,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiSlice",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (null_out, input) = unsafe {
-                (
-                    call.tensor("null_out", null_out)?,
-                    call.tensor("input", input.cast_mut())?,
-                )
-            };
-            rules::indexing::slice(call, &null_out, &input, dim, &[start, end, step])?;
-            Ok(())
-        },
-    )
+    enter("diopiSlice", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (null_out, input) =
+            unsafe { (call.tensor("null_out", null_out)?, call.tensor("input", input.cast_mut())?) };
+        rules::indexing::slice(call, &null_out, &input, dim, &[start, end, step])?;
+        Ok(())
+    })
 }
 
 /// Computes the gradient of reading a range.
@@ -554,29 +453,18 @@ pub unsafe extern "C" fn diopiSliceBackward(
     end: i64,
     step: i64,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiSliceBackward",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (grad_input, grad_output, input_sizes) = unsafe {
-                (
-                    call.tensor("grad_input", grad_input)?,
-                    call.tensor("grad_output", grad_output.cast_mut())?,
-                    call.integers("input_sizes", input_sizes)?,
-                )
-            };
-            rules::indexing::slice_grad(
-                call,
-                &grad_input,
-                &grad_output,
-                input_sizes,
-                dim,
-                &[start, end, step],
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiSliceBackward", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (grad_input, grad_output, input_sizes) = unsafe {
+            (
+                call.tensor("grad_input", grad_input)?,
+                call.tensor("grad_output", grad_output.cast_mut())?,
+                call.integers("input_sizes", input_sizes)?,
+            )
+        };
+        rules::indexing::slice_grad(call, &grad_input, &grad_output, input_sizes, dim, &[start, end, step])?;
+        Ok(())
+    })
 }
 
 /// Replaces a range.
@@ -599,29 +487,18 @@ pub unsafe extern "C" fn diopiSliceScatter(
     end: i64,
     step: i64,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiSliceScatter",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, input, src) = unsafe {
-                (
-                    call.tensor("out", out)?,
-                    call.tensor("input", input.cast_mut())?,
-                    call.tensor("src", src.cast_mut())?,
-                )
-            };
-            rules::indexing::slice_scatter(
-                call,
-                &out,
-                &input,
-                &src,
-                dim,
-                &[start, end, step],
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiSliceScatter", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, input, src) = unsafe {
+            (
+                call.tensor("out", out)?,
+                call.tensor("input", input.cast_mut())?,
+                call.tensor("src", src.cast_mut())?,
+            )
+        };
+        rules::indexing::slice_scatter(call, &out, &input, &src, dim, &[start, end, step])?;
+        Ok(())
+    })
 }
 
 /// Gathers elements along a dimension.
@@ -640,22 +517,18 @@ pub unsafe extern "C" fn diopiGather(
     dim: i64,
     index: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiGather",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, input, index) = unsafe {
-                (
-                    call.tensor("out", out)?,
-                    call.tensor("input", input.cast_mut())?,
-                    call.tensor("index", index.cast_mut())?,
-                )
-            };
-            rules::indexing::gather(call, &out, &input, dim, &index)?;
-            Ok(())
-        },
-    )
+    enter("diopiGather", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, input, index) = unsafe {
+            (
+                call.tensor("out", out)?,
+                call.tensor("input", input.cast_mut())?,
+                call.tensor("index", index.cast_mut())?,
+            )
+        };
+        rules::indexing::gather(call, &out, &input, dim, &index)?;
+        Ok(())
+    })
 }
 
 /// Computes the gradient of gathered elements.
@@ -675,22 +548,18 @@ pub unsafe extern "C" fn diopiGatherBackward(
     dim: i64,
     index: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiGatherBackward",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (grad_input, grad_output, index) = unsafe {
-                (
-                    call.tensor("grad_input", grad_input)?,
-                    call.tensor("grad_output", grad_output.cast_mut())?,
-                    call.tensor("index", index.cast_mut())?,
-                )
-            };
-            rules::indexing::gather_grad(call, &grad_input, &grad_output, dim, &index)?;
-            Ok(())
-        },
-    )
+    enter("diopiGatherBackward", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (grad_input, grad_output, index) = unsafe {
+            (
+                call.tensor("grad_input", grad_input)?,
+                call.tensor("grad_output", grad_output.cast_mut())?,
+                call.tensor("index", index.cast_mut())?,
+            )
+        };
+        rules::indexing::gather_grad(call, &grad_input, &grad_output, dim, &index)?;
+        Ok(())
+    })
 }
 
 /// Scatters the elements of a tensor along a dimension.
@@ -711,24 +580,20 @@ pub unsafe extern "C" fn diopiScatter(
     index: diopi_runtime::ffi::diopiConstTensorHandle_t,
     reduce: *const c_char,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiScatter",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, input, src, index, reduce) = unsafe {
-                (
-                    call.tensor("out", out)?,
-                    call.tensor("input", input.cast_mut())?,
-                    call.tensor("src", src.cast_mut())?,
-                    call.tensor("index", index.cast_mut())?,
-                    call.text("reduce", reduce)?,
-                )
-            };
-            rules::indexing::scatter(call, &out, &input, dim, &src, &index, reduce)?;
-            Ok(())
-        },
-    )
+    enter("diopiScatter", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, input, src, index, reduce) = unsafe {
+            (
+                call.tensor("out", out)?,
+                call.tensor("input", input.cast_mut())?,
+                call.tensor("src", src.cast_mut())?,
+                call.tensor("index", index.cast_mut())?,
+                call.text("reduce", reduce)?,
+            )
+        };
+        rules::indexing::scatter(call, &out, &input, dim, &src, &index, reduce)?;
+        Ok(())
+    })
 }
 
 /// Scatters the elements of a tensor along a dimension, in place.
@@ -748,23 +613,19 @@ pub unsafe extern "C" fn diopiScatterInp(
     index: diopi_runtime::ffi::diopiConstTensorHandle_t,
     reduce: *const c_char,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiScatterInp",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (input, src, index, reduce) = unsafe {
-                (
-                    call.tensor("input", input)?,
-                    call.tensor("src", src.cast_mut())?,
-                    call.tensor("index", index.cast_mut())?,
-                    call.text("reduce", reduce)?,
-                )
-            };
-            rules::indexing::scatter(call, &input, &input, dim, &src, &index, reduce)?;
-            Ok(())
-        },
-    )
+    enter("diopiScatterInp", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (input, src, index, reduce) = unsafe {
+            (
+                call.tensor("input", input)?,
+                call.tensor("src", src.cast_mut())?,
+                call.tensor("index", index.cast_mut())?,
+                call.text("reduce", reduce)?,
+            )
+        };
+        rules::indexing::scatter(call, &input, &input, dim, &src, &index, reduce)?;
+        Ok(())
+    })
 }
 
 /// Scatters a number along a dimension.
@@ -785,32 +646,20 @@ pub unsafe extern "C" fn diopiScatterScalar(
     index: diopi_runtime::ffi::diopiConstTensorHandle_t,
     reduce: *const c_char,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiScatterScalar",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, input, value, index, reduce) = unsafe {
-                (
-                    call.tensor("out", out)?,
-                    call.tensor("input", input.cast_mut())?,
-                    call.number("value", value)?,
-                    call.tensor("index", index.cast_mut())?,
-                    call.text("reduce", reduce)?,
-                )
-            };
-            rules::indexing::scatter_number(
-                call,
-                &out,
-                &input,
-                dim,
-                value,
-                &index,
-                reduce,
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiScatterScalar", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, input, value, index, reduce) = unsafe {
+            (
+                call.tensor("out", out)?,
+                call.tensor("input", input.cast_mut())?,
+                call.number("value", value)?,
+                call.tensor("index", index.cast_mut())?,
+                call.text("reduce", reduce)?,
+            )
+        };
+        rules::indexing::scatter_number(call, &out, &input, dim, value, &index, reduce)?;
+        Ok(())
+    })
 }
 
 /// Scatters a number along a dimension, in place.
@@ -830,29 +679,17 @@ pub unsafe extern "C" fn diopiScatterInpScalar(
     index: diopi_runtime::ffi::diopiConstTensorHandle_t,
     reduce: *const c_char,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiScatterInpScalar",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (input, value, index, reduce) = unsafe {
-                (
-                    call.tensor("input", input)?,
-                    call.number("value", value)?,
-                    call.tensor("index", index.cast_mut())?,
-                    call.text("reduce", reduce)?,
-                )
-            };
-            rules::indexing::scatter_number(
-                call,
-                &input,
-                &input,
-                dim,
-                value,
-                &index,
-                reduce,
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiScatterInpScalar", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (input, value, index, reduce) = unsafe {
+            (
+                call.tensor("input", input)?,
+                call.number("value", value)?,
+                call.tensor("index", index.cast_mut())?,
+                call.text("reduce", reduce)?,
+            )
+        };
+        rules::indexing::scatter_number(call, &input, &input, dim, value, &index, reduce)?;
+        Ok(())
+    })
 }

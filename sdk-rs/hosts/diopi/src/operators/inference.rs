@@ -4,13 +4,8 @@
 
 use crate::diopi_runtime;
 
-#[allow(
-    unused_imports,
-    reason = "the steps of the functions determine which of the names are used"
-)]
-use crate::compute::{
-    BOOL, COMPLEX, DataType, FLOAT, INTEGER, Method, enter, rules, wide,
-};
+#[allow(unused_imports, reason = "the steps of the functions determine which of the names are used")]
+use crate::compute::{BOOL, COMPLEX, DataType, FLOAT, INTEGER, Method, enter, rules, wide};
 
 /// Reduces the logits of tokens that occur already.
 ///
@@ -32,40 +27,29 @@ pub unsafe extern "C" fn diopiApplyPenalty(
     p_cumsum_seq_len: diopi_runtime::ffi::diopiConstTensorHandle_t,
     _p_max_len_in_batch: i32,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiApplyPenalty",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (
-                logits,
-                presence_penalty,
-                frequency_penalty,
-                p_token_ids,
-                p_token_counts,
-                p_cumsum_seq_len,
-            ) = unsafe {
-                (
-                    call.tensor("logits", logits)?,
-                    call.tensor("presence_penalty", presence_penalty.cast_mut())?,
-                    call.tensor("frequency_penalty", frequency_penalty.cast_mut())?,
-                    call.tensor("p_token_ids", p_token_ids.cast_mut())?,
-                    call.tensor("p_token_counts", p_token_counts.cast_mut())?,
-                    call.tensor("p_cumsum_seq_len", p_cumsum_seq_len.cast_mut())?,
-                )
-            };
-            rules::penalties(
-                call,
-                &logits,
-                &presence_penalty,
-                &frequency_penalty,
-                &p_token_ids,
-                &p_token_counts,
-                &p_cumsum_seq_len,
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiApplyPenalty", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (logits, presence_penalty, frequency_penalty, p_token_ids, p_token_counts, p_cumsum_seq_len) = unsafe {
+            (
+                call.tensor("logits", logits)?,
+                call.tensor("presence_penalty", presence_penalty.cast_mut())?,
+                call.tensor("frequency_penalty", frequency_penalty.cast_mut())?,
+                call.tensor("p_token_ids", p_token_ids.cast_mut())?,
+                call.tensor("p_token_counts", p_token_counts.cast_mut())?,
+                call.tensor("p_cumsum_seq_len", p_cumsum_seq_len.cast_mut())?,
+            )
+        };
+        rules::penalties(
+            call,
+            &logits,
+            &presence_penalty,
+            &frequency_penalty,
+            &p_token_ids,
+            &p_token_counts,
+            &p_cumsum_seq_len,
+        )?;
+        Ok(())
+    })
 }
 
 /// Reduces the logits of tokens that occur already, also by a factor.
@@ -86,40 +70,29 @@ pub unsafe extern "C" fn diopiApplyPenaltyV2(
     p_token_ids: diopi_runtime::ffi::diopiConstTensorHandle_t,
     p_token_counts: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiApplyPenaltyV2",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (
-                logits,
-                presence_penalty,
-                frequency_penalty,
-                repetition_penalty,
-                p_token_ids,
-                p_token_counts,
-            ) = unsafe {
-                (
-                    call.tensor("logits", logits)?,
-                    call.tensor("presence_penalty", presence_penalty.cast_mut())?,
-                    call.tensor("frequency_penalty", frequency_penalty.cast_mut())?,
-                    call.tensor("repetition_penalty", repetition_penalty.cast_mut())?,
-                    call.tensor("p_token_ids", p_token_ids.cast_mut())?,
-                    call.tensor("p_token_counts", p_token_counts.cast_mut())?,
-                )
-            };
-            rules::token_penalties(
-                call,
-                &logits,
-                &presence_penalty,
-                &frequency_penalty,
-                &repetition_penalty,
-                &p_token_ids,
-                &p_token_counts,
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiApplyPenaltyV2", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (logits, presence_penalty, frequency_penalty, repetition_penalty, p_token_ids, p_token_counts) = unsafe {
+            (
+                call.tensor("logits", logits)?,
+                call.tensor("presence_penalty", presence_penalty.cast_mut())?,
+                call.tensor("frequency_penalty", frequency_penalty.cast_mut())?,
+                call.tensor("repetition_penalty", repetition_penalty.cast_mut())?,
+                call.tensor("p_token_ids", p_token_ids.cast_mut())?,
+                call.tensor("p_token_counts", p_token_counts.cast_mut())?,
+            )
+        };
+        rules::token_penalties(
+            call,
+            &logits,
+            &presence_penalty,
+            &frequency_penalty,
+            &repetition_penalty,
+            &p_token_ids,
+            &p_token_counts,
+        )?;
+        Ok(())
+    })
 }
 
 /// Writes keys or values into a cache.
@@ -137,39 +110,29 @@ pub unsafe extern "C" fn diopiDestIndexCopyKV(
     k: diopi_runtime::ffi::diopiConstTensorHandle_t,
     dest_loc: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiDestIndexCopyKV",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, k, dest_loc) = unsafe {
-                (
-                    call.tensor("out", out)?,
-                    call.tensor("k", k.cast_mut())?,
-                    call.tensor("dest_loc", dest_loc.cast_mut())?,
-                )
-            };
-            let mut out_result = call
-                .output(&out, out.data_type(), &[&out, &dest_loc, &k])?;
-            call.run(
-                &Method::new("scatter", FLOAT | INTEGER),
-                out.data_type(),
-                |device, launch| {
-                    device
-                        .scatter(
-                            launch,
-                            out_result.elements(),
-                            out.elements(),
-                            dest_loc.elements(),
-                            k.elements(),
-                            true,
-                        )
-                },
-            )?;
-            out_result.finish()?;
-            Ok(())
-        },
-    )
+    enter("diopiDestIndexCopyKV", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, k, dest_loc) = unsafe {
+            (
+                call.tensor("out", out)?,
+                call.tensor("k", k.cast_mut())?,
+                call.tensor("dest_loc", dest_loc.cast_mut())?,
+            )
+        };
+        let mut out_result = call.output(&out, out.data_type(), &[&out, &dest_loc, &k])?;
+        call.run(&Method::new("scatter", FLOAT | INTEGER), out.data_type(), |device, launch| {
+            device.scatter(
+                launch,
+                out_result.elements(),
+                out.elements(),
+                dest_loc.elements(),
+                k.elements(),
+                true,
+            )
+        })?;
+        out_result.finish()?;
+        Ok(())
+    })
 }
 
 /// Computes the products of queries with cached keys.
@@ -192,34 +155,30 @@ pub unsafe extern "C" fn diopiTokenAttentionInference(
     b_seq_len: diopi_runtime::ffi::diopiConstTensorHandle_t,
     max_input_len: i32,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiTokenAttentionInference",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (token_attention_out, q, k, b_loc, b_start_loc, b_seq_len) = unsafe {
-                (
-                    call.tensor("token_attention_out", token_attention_out)?,
-                    call.tensor("q", q.cast_mut())?,
-                    call.tensor("k", k.cast_mut())?,
-                    call.tensor("b_loc", b_loc.cast_mut())?,
-                    call.tensor("b_start_loc", b_start_loc.cast_mut())?,
-                    call.tensor("b_seq_len", b_seq_len.cast_mut())?,
-                )
-            };
-            rules::token_scores(
-                call,
-                &token_attention_out,
-                &q,
-                &k,
-                &b_loc,
-                &b_start_loc,
-                &b_seq_len,
-                max_input_len,
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiTokenAttentionInference", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (token_attention_out, q, k, b_loc, b_start_loc, b_seq_len) = unsafe {
+            (
+                call.tensor("token_attention_out", token_attention_out)?,
+                call.tensor("q", q.cast_mut())?,
+                call.tensor("k", k.cast_mut())?,
+                call.tensor("b_loc", b_loc.cast_mut())?,
+                call.tensor("b_start_loc", b_start_loc.cast_mut())?,
+                call.tensor("b_seq_len", b_seq_len.cast_mut())?,
+            )
+        };
+        rules::token_scores(
+            call,
+            &token_attention_out,
+            &q,
+            &k,
+            &b_loc,
+            &b_start_loc,
+            &b_seq_len,
+            max_input_len,
+        )?;
+        Ok(())
+    })
 }
 
 /// Computes the softmax function and the product with cached values.
@@ -243,34 +202,21 @@ pub unsafe extern "C" fn diopiTokenSoftmaxReduceVInference(
     max_input_len: i32,
     _other_kv_index: i32,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiTokenSoftmaxReduceVInference",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, logics, v, b_loc, b_start_loc, b_seq_len) = unsafe {
-                (
-                    call.tensor("out", out)?,
-                    call.tensor("logics", logics.cast_mut())?,
-                    call.tensor("v", v.cast_mut())?,
-                    call.tensor("b_loc", b_loc.cast_mut())?,
-                    call.tensor("b_start_loc", b_start_loc.cast_mut())?,
-                    call.tensor("b_seq_len", b_seq_len.cast_mut())?,
-                )
-            };
-            rules::token_values(
-                call,
-                &out,
-                &logics,
-                &v,
-                &b_loc,
-                &b_start_loc,
-                &b_seq_len,
-                max_input_len,
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiTokenSoftmaxReduceVInference", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, logics, v, b_loc, b_start_loc, b_seq_len) = unsafe {
+            (
+                call.tensor("out", out)?,
+                call.tensor("logics", logics.cast_mut())?,
+                call.tensor("v", v.cast_mut())?,
+                call.tensor("b_loc", b_loc.cast_mut())?,
+                call.tensor("b_start_loc", b_start_loc.cast_mut())?,
+                call.tensor("b_seq_len", b_seq_len.cast_mut())?,
+            )
+        };
+        rules::token_values(call, &out, &logics, &v, &b_loc, &b_start_loc, &b_seq_len, max_input_len)?;
+        Ok(())
+    })
 }
 
 /// Applies attention to whole sequences.
@@ -293,33 +239,21 @@ pub unsafe extern "C" fn diopiContextAttentionInference(
     b_seq_len: diopi_runtime::ffi::diopiConstTensorHandle_t,
     _max_input_len: i32,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiContextAttentionInference",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (context_attention_out, q, k, v, b_start_loc, b_seq_len) = unsafe {
-                (
-                    call.tensor("context_attention_out", context_attention_out)?,
-                    call.tensor("q", q.cast_mut())?,
-                    call.tensor("k", k.cast_mut())?,
-                    call.tensor("v", v.cast_mut())?,
-                    call.tensor("b_start_loc", b_start_loc.cast_mut())?,
-                    call.tensor("b_seq_len", b_seq_len.cast_mut())?,
-                )
-            };
-            rules::context_attention(
-                call,
-                &context_attention_out,
-                &q,
-                &k,
-                &v,
-                &b_start_loc,
-                &b_seq_len,
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiContextAttentionInference", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (context_attention_out, q, k, v, b_start_loc, b_seq_len) = unsafe {
+            (
+                call.tensor("context_attention_out", context_attention_out)?,
+                call.tensor("q", q.cast_mut())?,
+                call.tensor("k", k.cast_mut())?,
+                call.tensor("v", v.cast_mut())?,
+                call.tensor("b_start_loc", b_start_loc.cast_mut())?,
+                call.tensor("b_seq_len", b_seq_len.cast_mut())?,
+            )
+        };
+        rules::context_attention(call, &context_attention_out, &q, &k, &v, &b_start_loc, &b_seq_len)?;
+        Ok(())
+    })
 }
 
 /// Applies paged attention.
@@ -346,39 +280,35 @@ pub unsafe extern "C" fn diopiPagedAttention(
     block_table: diopi_runtime::ffi::diopiConstTensorHandle_t,
     block_size: i64,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiPagedAttention",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, q, k, v, atten_mask, actual_seq_lengths, block_table) = unsafe {
-                (
-                    call.tensor("out", out)?,
-                    call.tensor("q", q.cast_mut())?,
-                    call.tensor("k", k.cast_mut())?,
-                    call.tensor("v", v.cast_mut())?,
-                    call.optional_tensor("atten_mask", atten_mask.cast_mut())?,
-                    call.integers("actual_seq_lengths", actual_seq_lengths)?,
-                    call.tensor("block_table", block_table.cast_mut())?,
-                )
-            };
-            rules::paged(
-                call,
-                &out,
-                &q,
-                &k,
-                &v,
-                atten_mask.as_ref(),
-                actual_seq_lengths,
-                num_heads,
-                num_kv_heads,
-                dim,
-                &block_table,
-                block_size,
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiPagedAttention", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, q, k, v, atten_mask, actual_seq_lengths, block_table) = unsafe {
+            (
+                call.tensor("out", out)?,
+                call.tensor("q", q.cast_mut())?,
+                call.tensor("k", k.cast_mut())?,
+                call.tensor("v", v.cast_mut())?,
+                call.optional_tensor("atten_mask", atten_mask.cast_mut())?,
+                call.integers("actual_seq_lengths", actual_seq_lengths)?,
+                call.tensor("block_table", block_table.cast_mut())?,
+            )
+        };
+        rules::paged(
+            call,
+            &out,
+            &q,
+            &k,
+            &v,
+            atten_mask.as_ref(),
+            actual_seq_lengths,
+            num_heads,
+            num_kv_heads,
+            dim,
+            &block_table,
+            block_size,
+        )?;
+        Ok(())
+    })
 }
 
 /// Applies attention to prompts.
@@ -404,35 +334,31 @@ pub unsafe extern "C" fn diopiPromptFlashAttention(
     num_kv_heads: i64,
     dim: i64,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiPromptFlashAttention",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, query, key, value, atten_mask, actual_seq_lengths) = unsafe {
-                (
-                    call.tensor("out", out)?,
-                    call.tensor("query", query.cast_mut())?,
-                    call.tensor("key", key.cast_mut())?,
-                    call.tensor("value", value.cast_mut())?,
-                    call.optional_tensor("atten_mask", atten_mask.cast_mut())?,
-                    call.integers("actual_seq_lengths", actual_seq_lengths)?,
-                )
-            };
-            rules::prompts(
-                call,
-                &out,
-                &query,
-                &key,
-                &value,
-                atten_mask.as_ref(),
-                actual_seq_lengths,
-                max_input_len,
-                num_heads,
-                num_kv_heads,
-                dim,
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiPromptFlashAttention", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, query, key, value, atten_mask, actual_seq_lengths) = unsafe {
+            (
+                call.tensor("out", out)?,
+                call.tensor("query", query.cast_mut())?,
+                call.tensor("key", key.cast_mut())?,
+                call.tensor("value", value.cast_mut())?,
+                call.optional_tensor("atten_mask", atten_mask.cast_mut())?,
+                call.integers("actual_seq_lengths", actual_seq_lengths)?,
+            )
+        };
+        rules::prompts(
+            call,
+            &out,
+            &query,
+            &key,
+            &value,
+            atten_mask.as_ref(),
+            actual_seq_lengths,
+            max_input_len,
+            num_heads,
+            num_kv_heads,
+            dim,
+        )?;
+        Ok(())
+    })
 }

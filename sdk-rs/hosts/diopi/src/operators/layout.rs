@@ -2,16 +2,11 @@
 
 //! Copies, concatenates, splits, reorders and converts tensors.
 
-use core::ffi::c_char;
 use crate::diopi_runtime;
+use core::ffi::c_char;
 
-#[allow(
-    unused_imports,
-    reason = "the steps of the functions determine which of the names are used"
-)]
-use crate::compute::{
-    BOOL, COMPLEX, DataType, FLOAT, INTEGER, Method, enter, rules, wide,
-};
+#[allow(unused_imports, reason = "the steps of the functions determine which of the names are used")]
+use crate::compute::{BOOL, COMPLEX, DataType, FLOAT, INTEGER, Method, enter, rules, wide};
 
 /// Copies a tensor.
 ///
@@ -27,18 +22,12 @@ pub unsafe extern "C" fn diopiCopyInp(
     src: diopi_runtime::ffi::diopiConstTensorHandle_t,
     dest: diopi_runtime::ffi::diopiTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiCopyInp",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (src, dest) = unsafe {
-                (call.tensor("src", src.cast_mut())?, call.tensor("dest", dest)?)
-            };
-            rules::layout::copy(call, &dest, &src)?;
-            Ok(())
-        },
-    )
+    enter("diopiCopyInp", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (src, dest) = unsafe { (call.tensor("src", src.cast_mut())?, call.tensor("dest", dest)?) };
+        rules::layout::copy(call, &dest, &src)?;
+        Ok(())
+    })
 }
 
 /// Converts a tensor to another type.
@@ -55,18 +44,12 @@ pub unsafe extern "C" fn diopiCastDtype(
     out: diopi_runtime::ffi::diopiTensorHandle_t,
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiCastDtype",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, input) = unsafe {
-                (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?)
-            };
-            rules::layout::copy(call, &out, &input)?;
-            Ok(())
-        },
-    )
+    enter("diopiCastDtype", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, input) = unsafe { (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?) };
+        rules::layout::copy(call, &out, &input)?;
+        Ok(())
+    })
 }
 
 /// Makes a tensor in a memory format.
@@ -84,18 +67,12 @@ pub unsafe extern "C" fn diopiContiguous(
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
     memory_format: diopi_runtime::MemoryFormat,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiContiguous",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, input) = unsafe {
-                (call.place("out", out)?, call.tensor("input", input.cast_mut())?)
-            };
-            rules::layout::contiguous(call, out, &input, memory_format)?;
-            Ok(())
-        },
-    )
+    enter("diopiContiguous", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, input) = unsafe { (call.place("out", out)?, call.tensor("input", input.cast_mut())?) };
+        rules::layout::contiguous(call, out, &input, memory_format)?;
+        Ok(())
+    })
 }
 
 /// Concatenates tensors along a dimension.
@@ -114,21 +91,13 @@ pub unsafe extern "C" fn diopiCat(
     num_inputs: i64,
     dim: i64,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiCat",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, tensors) = unsafe {
-                (
-                    call.tensor("out", out)?,
-                    call.tensors("tensors", tensors.cast(), num_inputs)?,
-                )
-            };
-            rules::layout::cat(call, &out, &tensors, dim)?;
-            Ok(())
-        },
-    )
+    enter("diopiCat", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, tensors) =
+            unsafe { (call.tensor("out", out)?, call.tensors("tensors", tensors.cast(), num_inputs)?) };
+        rules::layout::cat(call, &out, &tensors, dim)?;
+        Ok(())
+    })
 }
 
 /// Stacks tensors along a new dimension.
@@ -147,21 +116,13 @@ pub unsafe extern "C" fn diopiStack(
     num_tensors: i64,
     dim: i64,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiStack",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, tensors) = unsafe {
-                (
-                    call.tensor("out", out)?,
-                    call.tensors("tensors", tensors.cast(), num_tensors)?,
-                )
-            };
-            rules::layout::stack(call, &out, &tensors, dim)?;
-            Ok(())
-        },
-    )
+    enter("diopiStack", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, tensors) =
+            unsafe { (call.tensor("out", out)?, call.tensors("tensors", tensors.cast(), num_tensors)?) };
+        rules::layout::stack(call, &out, &tensors, dim)?;
+        Ok(())
+    })
 }
 
 /// Splits a tensor along a dimension.
@@ -181,22 +142,18 @@ pub unsafe extern "C" fn diopiSplitWithSizes(
     split_sizes: diopi_runtime::ffi::diopiSize_t,
     dim: i64,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiSplitWithSizes",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (outs, input, split_sizes) = unsafe {
-                (
-                    call.tensors("outs", outs.cast(), num_outs)?,
-                    call.tensor("input", input.cast_mut())?,
-                    call.integers("split_sizes", split_sizes)?,
-                )
-            };
-            rules::layout::split(call, &outs, &input, split_sizes, dim)?;
-            Ok(())
-        },
-    )
+    enter("diopiSplitWithSizes", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (outs, input, split_sizes) = unsafe {
+            (
+                call.tensors("outs", outs.cast(), num_outs)?,
+                call.tensor("input", input.cast_mut())?,
+                call.integers("split_sizes", split_sizes)?,
+            )
+        };
+        rules::layout::split(call, &outs, &input, split_sizes, dim)?;
+        Ok(())
+    })
 }
 
 /// Transposes two dimensions.
@@ -215,18 +172,12 @@ pub unsafe extern "C" fn diopiTranspose(
     dim0: i64,
     dim1: i64,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiTranspose",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, input) = unsafe {
-                (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?)
-            };
-            rules::layout::transpose(call, &out, &input, dim0, dim1)?;
-            Ok(())
-        },
-    )
+    enter("diopiTranspose", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, input) = unsafe { (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?) };
+        rules::layout::transpose(call, &out, &input, dim0, dim1)?;
+        Ok(())
+    })
 }
 
 /// Permutes dimensions.
@@ -244,22 +195,14 @@ pub unsafe extern "C" fn diopiPermute(
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
     dims: diopi_runtime::ffi::diopiSize_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiPermute",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, input, dims) = unsafe {
-                (
-                    call.tensor("out", out)?,
-                    call.tensor("input", input.cast_mut())?,
-                    call.integers("dims", dims)?,
-                )
-            };
-            rules::layout::permute(call, &out, &input, dims)?;
-            Ok(())
-        },
-    )
+    enter("diopiPermute", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, input, dims) = unsafe {
+            (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?, call.integers("dims", dims)?)
+        };
+        rules::layout::permute(call, &out, &input, dims)?;
+        Ok(())
+    })
 }
 
 /// Broadcasts a tensor to a shape.
@@ -276,18 +219,12 @@ pub unsafe extern "C" fn diopiExpand(
     out: diopi_runtime::ffi::diopiTensorHandle_t,
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiExpand",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, input) = unsafe {
-                (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?)
-            };
-            rules::layout::copy(call, &out, &input)?;
-            Ok(())
-        },
-    )
+    enter("diopiExpand", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, input) = unsafe { (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?) };
+        rules::layout::copy(call, &out, &input)?;
+        Ok(())
+    })
 }
 
 /// Repeats a tensor.
@@ -305,22 +242,18 @@ pub unsafe extern "C" fn diopiRepeat(
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
     repeats_size: diopi_runtime::ffi::diopiSize_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiRepeat",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, input, repeats_size) = unsafe {
-                (
-                    call.tensor("out", out)?,
-                    call.tensor("input", input.cast_mut())?,
-                    call.integers("repeats_size", repeats_size)?,
-                )
-            };
-            rules::layout::repeat(call, &out, &input, repeats_size)?;
-            Ok(())
-        },
-    )
+    enter("diopiRepeat", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, input, repeats_size) = unsafe {
+            (
+                call.tensor("out", out)?,
+                call.tensor("input", input.cast_mut())?,
+                call.integers("repeats_size", repeats_size)?,
+            )
+        };
+        rules::layout::repeat(call, &out, &input, repeats_size)?;
+        Ok(())
+    })
 }
 
 /// Shifts elements along dimensions.
@@ -339,23 +272,19 @@ pub unsafe extern "C" fn diopiRoll(
     shifts: diopi_runtime::ffi::diopiSize_t,
     dims: diopi_runtime::ffi::diopiSize_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiRoll",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, input, shifts, dims) = unsafe {
-                (
-                    call.tensor("out", out)?,
-                    call.tensor("input", input.cast_mut())?,
-                    call.integers("shifts", shifts)?,
-                    call.integers("dims", dims)?,
-                )
-            };
-            rules::layout::roll(call, &out, &input, shifts, dims)?;
-            Ok(())
-        },
-    )
+    enter("diopiRoll", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, input, shifts, dims) = unsafe {
+            (
+                call.tensor("out", out)?,
+                call.tensor("input", input.cast_mut())?,
+                call.integers("shifts", shifts)?,
+                call.integers("dims", dims)?,
+            )
+        };
+        rules::layout::roll(call, &out, &input, shifts, dims)?;
+        Ok(())
+    })
 }
 
 /// Reverses dimensions.
@@ -373,22 +302,14 @@ pub unsafe extern "C" fn diopiFlip(
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
     dims: diopi_runtime::ffi::diopiSize_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiFlip",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, input, dims) = unsafe {
-                (
-                    call.tensor("out", out)?,
-                    call.tensor("input", input.cast_mut())?,
-                    call.integers("dims", dims)?,
-                )
-            };
-            rules::layout::flip(call, &out, &input, dims)?;
-            Ok(())
-        },
-    )
+    enter("diopiFlip", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, input, dims) = unsafe {
+            (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?, call.integers("dims", dims)?)
+        };
+        rules::layout::flip(call, &out, &input, dims)?;
+        Ok(())
+    })
 }
 
 /// Pads dimensions.
@@ -408,24 +329,20 @@ pub unsafe extern "C" fn diopiPad(
     mode: *const c_char,
     value: *const f64,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiPad",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, input, pad, mode, value) = unsafe {
-                (
-                    call.tensor("out", out)?,
-                    call.tensor("input", input.cast_mut())?,
-                    call.integers("pad", pad)?,
-                    call.text("mode", mode)?,
-                    call.optional_value(value),
-                )
-            };
-            rules::layout::pad(call, &out, &input, pad, mode, value)?;
-            Ok(())
-        },
-    )
+    enter("diopiPad", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, input, pad, mode, value) = unsafe {
+            (
+                call.tensor("out", out)?,
+                call.tensor("input", input.cast_mut())?,
+                call.integers("pad", pad)?,
+                call.text("mode", mode)?,
+                call.optional_value(value),
+            )
+        };
+        rules::layout::pad(call, &out, &input, pad, mode, value)?;
+        Ok(())
+    })
 }
 
 /// Computes the lower triangle of matrices.
@@ -443,18 +360,12 @@ pub unsafe extern "C" fn diopiTril(
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
     diagonal: i64,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiTril",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, input) = unsafe {
-                (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?)
-            };
-            rules::layout::triangle(call, &out, &input, diagonal, true)?;
-            Ok(())
-        },
-    )
+    enter("diopiTril", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, input) = unsafe { (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?) };
+        rules::layout::triangle(call, &out, &input, diagonal, true)?;
+        Ok(())
+    })
 }
 
 /// Computes the upper triangle of matrices.
@@ -472,18 +383,12 @@ pub unsafe extern "C" fn diopiTriu(
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
     diagonal: i64,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiTriu",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, input) = unsafe {
-                (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?)
-            };
-            rules::layout::triangle(call, &out, &input, diagonal, false)?;
-            Ok(())
-        },
-    )
+    enter("diopiTriu", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, input) = unsafe { (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?) };
+        rules::layout::triangle(call, &out, &input, diagonal, false)?;
+        Ok(())
+    })
 }
 
 /// Computes the upper triangle of matrices, in place.
@@ -500,14 +405,10 @@ pub unsafe extern "C" fn diopiTriuInp(
     input: diopi_runtime::ffi::diopiTensorHandle_t,
     diagonal: i64,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiTriuInp",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let input = unsafe { call.tensor("input", input)? };
-            rules::layout::triangle(call, &input, &input, diagonal, false)?;
-            Ok(())
-        },
-    )
+    enter("diopiTriuInp", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let input = unsafe { call.tensor("input", input)? };
+        rules::layout::triangle(call, &input, &input, diagonal, false)?;
+        Ok(())
+    })
 }

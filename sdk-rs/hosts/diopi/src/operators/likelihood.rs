@@ -4,13 +4,8 @@
 
 use crate::diopi_runtime;
 
-#[allow(
-    unused_imports,
-    reason = "the steps of the functions determine which of the names are used"
-)]
-use crate::compute::{
-    BOOL, COMPLEX, DataType, FLOAT, INTEGER, Method, enter, rules, wide,
-};
+#[allow(unused_imports, reason = "the steps of the functions determine which of the names are used")]
+use crate::compute::{BOOL, COMPLEX, DataType, FLOAT, INTEGER, Method, enter, rules, wide};
 
 /// Computes the cross entropy of logits.
 ///
@@ -32,32 +27,28 @@ pub unsafe extern "C" fn diopiCrossEntropyLoss(
     ignore_index: i64,
     label_smoothing: f64,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiCrossEntropyLoss",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, input, target, weight) = unsafe {
-                (
-                    call.tensor("out", out)?,
-                    call.tensor("input", input.cast_mut())?,
-                    call.tensor("target", target.cast_mut())?,
-                    call.optional_tensor("weight", weight.cast_mut())?,
-                )
-            };
-            rules::likelihood::entropy::cross_entropy(
-                call,
-                &out,
-                &input,
-                &target,
-                weight.as_ref(),
-                reduction,
-                ignore_index,
-                label_smoothing,
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiCrossEntropyLoss", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, input, target, weight) = unsafe {
+            (
+                call.tensor("out", out)?,
+                call.tensor("input", input.cast_mut())?,
+                call.tensor("target", target.cast_mut())?,
+                call.optional_tensor("weight", weight.cast_mut())?,
+            )
+        };
+        rules::likelihood::entropy::cross_entropy(
+            call,
+            &out,
+            &input,
+            &target,
+            weight.as_ref(),
+            reduction,
+            ignore_index,
+            label_smoothing,
+        )?;
+        Ok(())
+    })
 }
 
 /// Computes the gradient of the cross entropy of logits.
@@ -81,34 +72,30 @@ pub unsafe extern "C" fn diopiCrossEntropyLossBackward(
     ignore_index: i64,
     label_smoothing: f64,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiCrossEntropyLossBackward",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (grad_input, grad_output, input, target, weight) = unsafe {
-                (
-                    call.tensor("grad_input", grad_input)?,
-                    call.tensor("grad_output", grad_output.cast_mut())?,
-                    call.tensor("input", input.cast_mut())?,
-                    call.tensor("target", target.cast_mut())?,
-                    call.optional_tensor("weight", weight.cast_mut())?,
-                )
-            };
-            rules::likelihood::entropy::cross_entropy_backward(
-                call,
-                &grad_input,
-                &grad_output,
-                &input,
-                &target,
-                weight.as_ref(),
-                reduction,
-                ignore_index,
-                label_smoothing,
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiCrossEntropyLossBackward", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (grad_input, grad_output, input, target, weight) = unsafe {
+            (
+                call.tensor("grad_input", grad_input)?,
+                call.tensor("grad_output", grad_output.cast_mut())?,
+                call.tensor("input", input.cast_mut())?,
+                call.tensor("target", target.cast_mut())?,
+                call.optional_tensor("weight", weight.cast_mut())?,
+            )
+        };
+        rules::likelihood::entropy::cross_entropy_backward(
+            call,
+            &grad_input,
+            &grad_output,
+            &input,
+            &target,
+            weight.as_ref(),
+            reduction,
+            ignore_index,
+            label_smoothing,
+        )?;
+        Ok(())
+    })
 }
 
 /// Computes the negative log-likelihood.
@@ -129,32 +116,28 @@ pub unsafe extern "C" fn diopiNLLLoss(
     reduction: diopi_runtime::Reduction,
     ignore_index: i64,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiNLLLoss",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, input, target, weight) = unsafe {
-                (
-                    call.tensor("out", out)?,
-                    call.tensor("input", input.cast_mut())?,
-                    call.tensor("target", target.cast_mut())?,
-                    call.optional_tensor("weight", weight.cast_mut())?,
-                )
-            };
-            rules::likelihood::nll_loss(
-                call,
-                &out,
-                None,
-                &input,
-                &target,
-                weight.as_ref(),
-                reduction,
-                ignore_index,
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiNLLLoss", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, input, target, weight) = unsafe {
+            (
+                call.tensor("out", out)?,
+                call.tensor("input", input.cast_mut())?,
+                call.tensor("target", target.cast_mut())?,
+                call.optional_tensor("weight", weight.cast_mut())?,
+            )
+        };
+        rules::likelihood::nll_loss(
+            call,
+            &out,
+            None,
+            &input,
+            &target,
+            weight.as_ref(),
+            reduction,
+            ignore_index,
+        )?;
+        Ok(())
+    })
 }
 
 /// Computes the gradient of the negative log-likelihood.
@@ -177,33 +160,29 @@ pub unsafe extern "C" fn diopiNLLLossBackward(
     reduction: diopi_runtime::Reduction,
     ignore_index: i64,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiNLLLossBackward",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (grad_input, grad_output, input, target, weight) = unsafe {
-                (
-                    call.tensor("grad_input", grad_input)?,
-                    call.tensor("grad_output", grad_output.cast_mut())?,
-                    call.tensor("input", input.cast_mut())?,
-                    call.tensor("target", target.cast_mut())?,
-                    call.optional_tensor("weight", weight.cast_mut())?,
-                )
-            };
-            rules::likelihood::nll_loss_backward(
-                call,
-                &grad_input,
-                &grad_output,
-                &input,
-                &target,
-                weight.as_ref(),
-                reduction,
-                ignore_index,
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiNLLLossBackward", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (grad_input, grad_output, input, target, weight) = unsafe {
+            (
+                call.tensor("grad_input", grad_input)?,
+                call.tensor("grad_output", grad_output.cast_mut())?,
+                call.tensor("input", input.cast_mut())?,
+                call.tensor("target", target.cast_mut())?,
+                call.optional_tensor("weight", weight.cast_mut())?,
+            )
+        };
+        rules::likelihood::nll_loss_backward(
+            call,
+            &grad_input,
+            &grad_output,
+            &input,
+            &target,
+            weight.as_ref(),
+            reduction,
+            ignore_index,
+        )?;
+        Ok(())
+    })
 }
 
 /// Computes the negative log-likelihood and the sum of weights.
@@ -226,33 +205,29 @@ pub unsafe extern "C" fn diopiNLLLossV2(
     reduction: diopi_runtime::Reduction,
     ignore_index: i64,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiNLLLossV2",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, total_weight, input, target, weight) = unsafe {
-                (
-                    call.tensor("out", out)?,
-                    call.tensor("total_weight", total_weight)?,
-                    call.tensor("input", input.cast_mut())?,
-                    call.tensor("target", target.cast_mut())?,
-                    call.optional_tensor("weight", weight.cast_mut())?,
-                )
-            };
-            rules::likelihood::nll_loss_with_total(
-                call,
-                &out,
-                &total_weight,
-                &input,
-                &target,
-                weight.as_ref(),
-                reduction,
-                ignore_index,
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiNLLLossV2", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, total_weight, input, target, weight) = unsafe {
+            (
+                call.tensor("out", out)?,
+                call.tensor("total_weight", total_weight)?,
+                call.tensor("input", input.cast_mut())?,
+                call.tensor("target", target.cast_mut())?,
+                call.optional_tensor("weight", weight.cast_mut())?,
+            )
+        };
+        rules::likelihood::nll_loss_with_total(
+            call,
+            &out,
+            &total_weight,
+            &input,
+            &target,
+            weight.as_ref(),
+            reduction,
+            ignore_index,
+        )?;
+        Ok(())
+    })
 }
 
 /// Computes the gradient of the negative log-likelihood and the sum of weights.
@@ -276,33 +251,29 @@ pub unsafe extern "C" fn diopiNLLLossV2Backward(
     reduction: diopi_runtime::Reduction,
     ignore_index: i64,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiNLLLossV2Backward",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (grad_input, grad_output, target, weight, total_weight) = unsafe {
-                (
-                    call.tensor("grad_input", grad_input)?,
-                    call.tensor("grad_output", grad_output.cast_mut())?,
-                    call.tensor("target", target.cast_mut())?,
-                    call.optional_tensor("weight", weight.cast_mut())?,
-                    call.tensor("total_weight", total_weight.cast_mut())?,
-                )
-            };
-            rules::likelihood::nll_loss_backward_with_total(
-                call,
-                &grad_input,
-                &grad_output,
-                &target,
-                weight.as_ref(),
-                &total_weight,
-                reduction,
-                ignore_index,
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiNLLLossV2Backward", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (grad_input, grad_output, target, weight, total_weight) = unsafe {
+            (
+                call.tensor("grad_input", grad_input)?,
+                call.tensor("grad_output", grad_output.cast_mut())?,
+                call.tensor("target", target.cast_mut())?,
+                call.optional_tensor("weight", weight.cast_mut())?,
+                call.tensor("total_weight", total_weight.cast_mut())?,
+            )
+        };
+        rules::likelihood::nll_loss_backward_with_total(
+            call,
+            &grad_input,
+            &grad_output,
+            &target,
+            weight.as_ref(),
+            &total_weight,
+            reduction,
+            ignore_index,
+        )?;
+        Ok(())
+    })
 }
 
 /// Computes the loss of connectionist temporal classification.
@@ -328,46 +299,34 @@ pub unsafe extern "C" fn diopiCTCLoss(
     reduction: diopi_runtime::Reduction,
     zero_infinity: bool,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiCTCLoss",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (
-                out,
-                neg_log_likelihood,
-                log_alpha,
-                log_probs,
-                targets,
-                input_lengths,
-                target_lengths,
-            ) = unsafe {
-                (
-                    call.tensor("out", out)?,
-                    call.tensor("neg_log_likelihood", neg_log_likelihood)?,
-                    call.tensor("log_alpha", log_alpha)?,
-                    call.tensor("log_probs", log_probs.cast_mut())?,
-                    call.tensor("targets", targets.cast_mut())?,
-                    call.tensor("input_lengths", input_lengths.cast_mut())?,
-                    call.tensor("target_lengths", target_lengths.cast_mut())?,
-                )
-            };
-            rules::likelihood::ctc::ctc_loss(
-                call,
-                &out,
-                &neg_log_likelihood,
-                &log_alpha,
-                &log_probs,
-                &targets,
-                &input_lengths,
-                &target_lengths,
-                blank,
-                reduction,
-                zero_infinity,
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiCTCLoss", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, neg_log_likelihood, log_alpha, log_probs, targets, input_lengths, target_lengths) = unsafe {
+            (
+                call.tensor("out", out)?,
+                call.tensor("neg_log_likelihood", neg_log_likelihood)?,
+                call.tensor("log_alpha", log_alpha)?,
+                call.tensor("log_probs", log_probs.cast_mut())?,
+                call.tensor("targets", targets.cast_mut())?,
+                call.tensor("input_lengths", input_lengths.cast_mut())?,
+                call.tensor("target_lengths", target_lengths.cast_mut())?,
+            )
+        };
+        rules::likelihood::ctc::ctc_loss(
+            call,
+            &out,
+            &neg_log_likelihood,
+            &log_alpha,
+            &log_probs,
+            &targets,
+            &input_lengths,
+            &target_lengths,
+            blank,
+            reduction,
+            zero_infinity,
+        )?;
+        Ok(())
+    })
 }
 
 /// Computes the gradient of the loss of connectionist temporal classification.
@@ -394,41 +353,30 @@ pub unsafe extern "C" fn diopiCTCLossBackward(
     reduction: diopi_runtime::Reduction,
     zero_infinity: bool,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiCTCLossBackward",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (
-                grad_input,
-                grad_output,
-                log_probs,
-                targets,
-                input_lengths,
-                target_lengths,
-            ) = unsafe {
-                (
-                    call.tensor("grad_input", grad_input)?,
-                    call.tensor("grad_output", grad_output.cast_mut())?,
-                    call.tensor("log_probs", log_probs.cast_mut())?,
-                    call.tensor("targets", targets.cast_mut())?,
-                    call.tensor("input_lengths", input_lengths.cast_mut())?,
-                    call.tensor("target_lengths", target_lengths.cast_mut())?,
-                )
-            };
-            rules::likelihood::ctc::ctc_loss_backward(
-                call,
-                &grad_input,
-                &grad_output,
-                &log_probs,
-                &targets,
-                &input_lengths,
-                &target_lengths,
-                blank,
-                reduction,
-                zero_infinity,
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiCTCLossBackward", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (grad_input, grad_output, log_probs, targets, input_lengths, target_lengths) = unsafe {
+            (
+                call.tensor("grad_input", grad_input)?,
+                call.tensor("grad_output", grad_output.cast_mut())?,
+                call.tensor("log_probs", log_probs.cast_mut())?,
+                call.tensor("targets", targets.cast_mut())?,
+                call.tensor("input_lengths", input_lengths.cast_mut())?,
+                call.tensor("target_lengths", target_lengths.cast_mut())?,
+            )
+        };
+        rules::likelihood::ctc::ctc_loss_backward(
+            call,
+            &grad_input,
+            &grad_output,
+            &log_probs,
+            &targets,
+            &input_lengths,
+            &target_lengths,
+            blank,
+            reduction,
+            zero_infinity,
+        )?;
+        Ok(())
+    })
 }

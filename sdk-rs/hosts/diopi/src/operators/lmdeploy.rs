@@ -4,13 +4,8 @@
 
 use crate::diopi_runtime;
 
-#[allow(
-    unused_imports,
-    reason = "the steps of the functions determine which of the names are used"
-)]
-use crate::compute::{
-    BOOL, COMPLEX, DataType, FLOAT, INTEGER, Method, enter, rules, wide,
-};
+#[allow(unused_imports, reason = "the steps of the functions determine which of the names are used")]
+use crate::compute::{BOOL, COMPLEX, DataType, FLOAT, INTEGER, Method, enter, rules, wide};
 
 /// Applies a feed-forward layer with a gate.
 ///
@@ -32,33 +27,29 @@ pub unsafe extern "C" fn diopiFusedSiluFfnInp(
     workspace_size: *mut i64,
     _fusion_level: i64,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiFusedSiluFfnInp",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (inoutput, weight1, weight2, weight3, workspace, workspace_size) = unsafe {
-                (
-                    call.tensor("inoutput", inoutput)?,
-                    call.tensor("weight1", weight1.cast_mut())?,
-                    call.tensor("weight2", weight2.cast_mut())?,
-                    call.tensor("weight3", weight3.cast_mut())?,
-                    call.optional_tensor("workspace", workspace)?,
-                    call.target("workspace_size", workspace_size)?,
-                )
-            };
-            rules::lmdeploy::silu_layer(
-                call,
-                &inoutput,
-                workspace.as_ref(),
-                &weight1,
-                &weight2,
-                &weight3,
-                workspace_size,
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiFusedSiluFfnInp", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (inoutput, weight1, weight2, weight3, workspace, workspace_size) = unsafe {
+            (
+                call.tensor("inoutput", inoutput)?,
+                call.tensor("weight1", weight1.cast_mut())?,
+                call.tensor("weight2", weight2.cast_mut())?,
+                call.tensor("weight3", weight3.cast_mut())?,
+                call.optional_tensor("workspace", workspace)?,
+                call.target("workspace_size", workspace_size)?,
+            )
+        };
+        rules::lmdeploy::silu_layer(
+            call,
+            &inoutput,
+            workspace.as_ref(),
+            &weight1,
+            &weight2,
+            &weight3,
+            workspace_size,
+        )?;
+        Ok(())
+    })
 }
 
 /// Divides by the root of the mean square.
@@ -76,21 +67,13 @@ pub unsafe extern "C" fn diopiRootMeanSquareNormInp(
     scale: diopi_runtime::ffi::diopiConstTensorHandle_t,
     eps: f32,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiRootMeanSquareNormInp",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (inoutput, scale) = unsafe {
-                (
-                    call.tensor("inoutput", inoutput)?,
-                    call.tensor("scale", scale.cast_mut())?,
-                )
-            };
-            rules::lmdeploy::root_mean_square(call, &inoutput, &scale, eps)?;
-            Ok(())
-        },
-    )
+    enter("diopiRootMeanSquareNormInp", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (inoutput, scale) =
+            unsafe { (call.tensor("inoutput", inoutput)?, call.tensor("scale", scale.cast_mut())?) };
+        rules::lmdeploy::root_mean_square(call, &inoutput, &scale, eps)?;
+        Ok(())
+    })
 }
 
 /// Adds to the residual, and divides the sum by the root of its mean square.
@@ -110,30 +93,19 @@ pub unsafe extern "C" fn diopiFusedAddRootMeanSquareNormInp(
     scale: diopi_runtime::ffi::diopiConstTensorHandle_t,
     eps: f32,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiFusedAddRootMeanSquareNormInp",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (inoutput, residual, bias, scale) = unsafe {
-                (
-                    call.tensor("inoutput", inoutput)?,
-                    call.tensor("residual", residual)?,
-                    call.optional_tensor("bias", bias.cast_mut())?,
-                    call.tensor("scale", scale.cast_mut())?,
-                )
-            };
-            rules::lmdeploy::add_root_mean_square(
-                call,
-                &inoutput,
-                &residual,
-                bias.as_ref(),
-                &scale,
-                eps,
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiFusedAddRootMeanSquareNormInp", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (inoutput, residual, bias, scale) = unsafe {
+            (
+                call.tensor("inoutput", inoutput)?,
+                call.tensor("residual", residual)?,
+                call.optional_tensor("bias", bias.cast_mut())?,
+                call.tensor("scale", scale.cast_mut())?,
+            )
+        };
+        rules::lmdeploy::add_root_mean_square(call, &inoutput, &residual, bias.as_ref(), &scale, eps)?;
+        Ok(())
+    })
 }
 
 /// Collects the tokens of each sequence without padding.
@@ -156,29 +128,18 @@ pub unsafe extern "C" fn diopiGatherOutput(
     _max_output_len: i64,
     _batch_size: i64,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiGatherOutput",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (output_ids, ids, context_length) = unsafe {
-                (
-                    call.tensor("output_ids", output_ids)?,
-                    call.tensor("ids", ids.cast_mut())?,
-                    call.tensor("context_length", context_length.cast_mut())?,
-                )
-            };
-            rules::lmdeploy::collect(
-                call,
-                &output_ids,
-                &ids,
-                &context_length,
-                max_context_len,
-                max_gen_step,
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiGatherOutput", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (output_ids, ids, context_length) = unsafe {
+            (
+                call.tensor("output_ids", output_ids)?,
+                call.tensor("ids", ids.cast_mut())?,
+                call.tensor("context_length", context_length.cast_mut())?,
+            )
+        };
+        rules::lmdeploy::collect(call, &output_ids, &ids, &context_length, max_context_len, max_gen_step)?;
+        Ok(())
+    })
 }
 
 /// Adds a number to the first elements.
@@ -196,16 +157,12 @@ pub unsafe extern "C" fn diopiPlusScalarInp(
     val: i64,
     size: i64,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiPlusScalarInp",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let inoutput = unsafe { call.tensor("inoutput", inoutput)? };
-            rules::lmdeploy::add_to_first(call, &inoutput, val, size)?;
-            Ok(())
-        },
-    )
+    enter("diopiPlusScalarInp", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let inoutput = unsafe { call.tensor("inoutput", inoutput)? };
+        rules::lmdeploy::add_to_first(call, &inoutput, val, size)?;
+        Ok(())
+    })
 }
 
 /// Computes the length of the padding of each sequence.
@@ -224,26 +181,17 @@ pub unsafe extern "C" fn diopiUpdatePaddingCount(
     max_input_length: i64,
     _batch_size: i64,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiUpdatePaddingCount",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (total_padding_count, input_lengths) = unsafe {
-                (
-                    call.tensor("total_padding_count", total_padding_count)?,
-                    call.tensor("input_lengths", input_lengths.cast_mut())?,
-                )
-            };
-            rules::lmdeploy::padding(
-                call,
-                &total_padding_count,
-                &input_lengths,
-                max_input_length,
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiUpdatePaddingCount", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (total_padding_count, input_lengths) = unsafe {
+            (
+                call.tensor("total_padding_count", total_padding_count)?,
+                call.tensor("input_lengths", input_lengths.cast_mut())?,
+            )
+        };
+        rules::lmdeploy::padding(call, &total_padding_count, &input_lengths, max_input_length)?;
+        Ok(())
+    })
 }
 
 /// Exchanges the first two of three dimensions.
@@ -263,18 +211,13 @@ pub unsafe extern "C" fn diopiTransposeAxis01(
     dim1: i64,
     dim2: i64,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiTransposeAxis01",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (output, input) = unsafe {
-                (call.tensor("output", output)?, call.tensor("input", input.cast_mut())?)
-            };
-            rules::lmdeploy::transpose_first(call, &output, &input, dim0, dim1, dim2)?;
-            Ok(())
-        },
-    )
+    enter("diopiTransposeAxis01", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (output, input) =
+            unsafe { (call.tensor("output", output)?, call.tensor("input", input.cast_mut())?) };
+        rules::lmdeploy::transpose_first(call, &output, &input, dim0, dim1, dim2)?;
+        Ok(())
+    })
 }
 
 /// Reads the rows of a table for the tokens of a step.
@@ -295,28 +238,18 @@ pub unsafe extern "C" fn diopiEmbeddingLookupPosEncoding(
     _hidden_units: i64,
     step: i64,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiEmbeddingLookupPosEncoding",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (from_tensor, embedding_table, all_ids) = unsafe {
-                (
-                    call.tensor("from_tensor", from_tensor)?,
-                    call.tensor("embedding_table", embedding_table.cast_mut())?,
-                    call.tensor("all_ids", all_ids.cast_mut())?,
-                )
-            };
-            rules::lmdeploy::look_up_step(
-                call,
-                &from_tensor,
-                &embedding_table,
-                &all_ids,
-                step,
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiEmbeddingLookupPosEncoding", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (from_tensor, embedding_table, all_ids) = unsafe {
+            (
+                call.tensor("from_tensor", from_tensor)?,
+                call.tensor("embedding_table", embedding_table.cast_mut())?,
+                call.tensor("all_ids", all_ids.cast_mut())?,
+            )
+        };
+        rules::lmdeploy::look_up_step(call, &from_tensor, &embedding_table, &all_ids, step)?;
+        Ok(())
+    })
 }
 
 /// Reads the rows of a table for tokens.
@@ -336,22 +269,18 @@ pub unsafe extern "C" fn diopiInputIdsEmbeddingLookupPosEncoding(
     _input_lengths: i64,
     _hidden_units: i64,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiInputIdsEmbeddingLookupPosEncoding",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (from_tensor, input_ids, embedding_table) = unsafe {
-                (
-                    call.tensor("from_tensor", from_tensor)?,
-                    call.tensor("input_ids", input_ids.cast_mut())?,
-                    call.tensor("embedding_table", embedding_table.cast_mut())?,
-                )
-            };
-            rules::lmdeploy::look_up(call, &from_tensor, &input_ids, &embedding_table)?;
-            Ok(())
-        },
-    )
+    enter("diopiInputIdsEmbeddingLookupPosEncoding", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (from_tensor, input_ids, embedding_table) = unsafe {
+            (
+                call.tensor("from_tensor", from_tensor)?,
+                call.tensor("input_ids", input_ids.cast_mut())?,
+                call.tensor("embedding_table", embedding_table.cast_mut())?,
+            )
+        };
+        rules::lmdeploy::look_up(call, &from_tensor, &input_ids, &embedding_table)?;
+        Ok(())
+    })
 }
 
 /// Forbids the last token of bad words.
@@ -376,30 +305,18 @@ pub unsafe extern "C" fn diopiBanBadWordsInp(
     vocab_size: i64,
     step: i64,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiBanBadWordsInp",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (logits, output_ids, bad_words) = unsafe {
-                (
-                    call.tensor("logits", logits)?,
-                    call.tensor("output_ids", output_ids.cast_mut())?,
-                    call.tensor("bad_words", bad_words.cast_mut())?,
-                )
-            };
-            rules::lmdeploy::ban_words(
-                call,
-                &logits,
-                &output_ids,
-                &bad_words,
-                id_offset,
-                vocab_size,
-                step,
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiBanBadWordsInp", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (logits, output_ids, bad_words) = unsafe {
+            (
+                call.tensor("logits", logits)?,
+                call.tensor("output_ids", output_ids.cast_mut())?,
+                call.tensor("bad_words", bad_words.cast_mut())?,
+            )
+        };
+        rules::lmdeploy::ban_words(call, &logits, &output_ids, &bad_words, id_offset, vocab_size, step)?;
+        Ok(())
+    })
 }
 
 /// Marks sequences that end with a stop word as finished.
@@ -422,29 +339,18 @@ pub unsafe extern "C" fn diopiStopWordsCriterion(
     _batch_size: i64,
     step: i64,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiStopWordsCriterion",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (output_ids, stop_words, finished) = unsafe {
-                (
-                    call.tensor("output_ids", output_ids.cast_mut())?,
-                    call.tensor("stop_words", stop_words.cast_mut())?,
-                    call.tensor("finished", finished)?,
-                )
-            };
-            rules::lmdeploy::ends_by_words(
-                call,
-                &finished,
-                &output_ids,
-                &stop_words,
-                id_offset,
-                step,
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiStopWordsCriterion", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (output_ids, stop_words, finished) = unsafe {
+            (
+                call.tensor("output_ids", output_ids.cast_mut())?,
+                call.tensor("stop_words", stop_words.cast_mut())?,
+                call.tensor("finished", finished)?,
+            )
+        };
+        rules::lmdeploy::ends_by_words(call, &finished, &output_ids, &stop_words, id_offset, step)?;
+        Ok(())
+    })
 }
 
 /// Marks sequences that have reached their greatest length as finished.
@@ -465,34 +371,26 @@ pub unsafe extern "C" fn diopiLengthCriterion(
     _batch_size: i64,
     step: i64,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiLengthCriterion",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (finished, should_stop, finished_sum, sequence_limit_length) = unsafe {
-                (
-                    call.tensor("finished", finished)?,
-                    call.tensor("should_stop", should_stop)?,
-                    call.tensor("finished_sum", finished_sum)?,
-                    call
-                        .tensor(
-                            "sequence_limit_length",
-                            sequence_limit_length.cast_mut(),
-                        )?,
-                )
-            };
-            rules::lmdeploy::ends_by_length(
-                call,
-                &finished,
-                &should_stop,
-                &finished_sum,
-                &sequence_limit_length,
-                step,
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiLengthCriterion", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (finished, should_stop, finished_sum, sequence_limit_length) = unsafe {
+            (
+                call.tensor("finished", finished)?,
+                call.tensor("should_stop", should_stop)?,
+                call.tensor("finished_sum", finished_sum)?,
+                call.tensor("sequence_limit_length", sequence_limit_length.cast_mut())?,
+            )
+        };
+        rules::lmdeploy::ends_by_length(
+            call,
+            &finished,
+            &should_stop,
+            &finished_sum,
+            &sequence_limit_length,
+            step,
+        )?;
+        Ok(())
+    })
 }
 
 /// Reduces the logits of tokens that occur already.
@@ -517,32 +415,28 @@ pub unsafe extern "C" fn diopiBatchApplyRepetitionPenaltyInp(
     step: i64,
     penalty_type: i64,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiBatchApplyRepetitionPenaltyInp",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (logits, penalties, output_ids, input_lengths) = unsafe {
-                (
-                    call.tensor("logits", logits)?,
-                    call.tensor("penalties", penalties.cast_mut())?,
-                    call.tensor("output_ids", output_ids.cast_mut())?,
-                    call.tensor("input_lengths", input_lengths.cast_mut())?,
-                )
-            };
-            rules::lmdeploy::repetition(
-                call,
-                &logits,
-                &penalties,
-                &output_ids,
-                &input_lengths,
-                max_input_length,
-                step,
-                penalty_type,
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiBatchApplyRepetitionPenaltyInp", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (logits, penalties, output_ids, input_lengths) = unsafe {
+            (
+                call.tensor("logits", logits)?,
+                call.tensor("penalties", penalties.cast_mut())?,
+                call.tensor("output_ids", output_ids.cast_mut())?,
+                call.tensor("input_lengths", input_lengths.cast_mut())?,
+            )
+        };
+        rules::lmdeploy::repetition(
+            call,
+            &logits,
+            &penalties,
+            &output_ids,
+            &input_lengths,
+            max_input_length,
+            step,
+            penalty_type,
+        )?;
+        Ok(())
+    })
 }
 
 /// Adds a bias to logits, and divides them by temperatures.
@@ -563,28 +457,18 @@ pub unsafe extern "C" fn diopiBatchApplyTemperaturePenaltyInp(
     vocab_size: i64,
     _vocab_size_padd: i64,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiBatchApplyTemperaturePenaltyInp",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (logits, bias, temperatures) = unsafe {
-                (
-                    call.tensor("logits", logits)?,
-                    call.optional_tensor("bias", bias.cast_mut())?,
-                    call.tensor("temperatures", temperatures.cast_mut())?,
-                )
-            };
-            rules::lmdeploy::temperature(
-                call,
-                &logits,
-                bias.as_ref(),
-                &temperatures,
-                vocab_size,
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiBatchApplyTemperaturePenaltyInp", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (logits, bias, temperatures) = unsafe {
+            (
+                call.tensor("logits", logits)?,
+                call.optional_tensor("bias", bias.cast_mut())?,
+                call.tensor("temperatures", temperatures.cast_mut())?,
+            )
+        };
+        rules::lmdeploy::temperature(call, &logits, bias.as_ref(), &temperatures, vocab_size)?;
+        Ok(())
+    })
 }
 
 /// Prepares the sampling of sequences from their best tokens.
@@ -608,32 +492,28 @@ pub unsafe extern "C" fn diopiSetupTopkRuntimeArgsInp(
     top_p: f32,
     top_ps_size: i64,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiSetupTopkRuntimeArgsInp",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (top_ks, top_ps, skip_decode) = unsafe {
-                (
-                    call.tensor("top_ks", top_ks)?,
-                    call.tensor("top_ps", top_ps)?,
-                    call.tensor("skip_decode", skip_decode)?,
-                )
-            };
-            rules::sampling::prepare_best(
-                call,
-                &top_ks,
-                &top_ps,
-                &skip_decode,
-                batch_size,
-                top_k,
-                top_ks_size,
-                top_p,
-                top_ps_size,
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiSetupTopkRuntimeArgsInp", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (top_ks, top_ps, skip_decode) = unsafe {
+            (
+                call.tensor("top_ks", top_ks)?,
+                call.tensor("top_ps", top_ps)?,
+                call.tensor("skip_decode", skip_decode)?,
+            )
+        };
+        rules::sampling::prepare_best(
+            call,
+            &top_ks,
+            &top_ps,
+            &skip_decode,
+            batch_size,
+            top_k,
+            top_ks_size,
+            top_p,
+            top_ps_size,
+        )?;
+        Ok(())
+    })
 }
 
 /// Prepares the sampling of sequences from their most probable tokens.
@@ -664,49 +544,45 @@ pub unsafe extern "C" fn diopiSetupToppRuntimeArgsInp(
     top_p_reset_ids_buf: diopi_runtime::ffi::diopiTensorHandle_t,
     top_p_reset_ids: i64,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiSetupToppRuntimeArgsInp",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (
-                top_ks,
-                top_ps,
-                skip_decode,
-                initial_top_p_buf,
-                top_p_decay_buf,
-                top_p_min_buf,
-                top_p_reset_ids_buf,
-            ) = unsafe {
-                (
-                    call.tensor("top_ks", top_ks)?,
-                    call.tensor("top_ps", top_ps)?,
-                    call.tensor("skip_decode", skip_decode)?,
-                    call.tensor("initial_top_p_buf", initial_top_p_buf)?,
-                    call.tensor("top_p_decay_buf", top_p_decay_buf)?,
-                    call.tensor("top_p_min_buf", top_p_min_buf)?,
-                    call.tensor("top_p_reset_ids_buf", top_p_reset_ids_buf)?,
-                )
-            };
-            rules::sampling::prepare_probable(
-                call,
-                &top_ks,
-                &top_ps,
-                &skip_decode,
-                &initial_top_p_buf,
-                &top_p_decay_buf,
-                &top_p_min_buf,
-                &top_p_reset_ids_buf,
-                batch_size,
-                top_k,
-                top_ks_size,
-                top_p,
-                top_ps_size,
-                top_p_decay,
-                top_p_min,
-                top_p_reset_ids,
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiSetupToppRuntimeArgsInp", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (
+            top_ks,
+            top_ps,
+            skip_decode,
+            initial_top_p_buf,
+            top_p_decay_buf,
+            top_p_min_buf,
+            top_p_reset_ids_buf,
+        ) = unsafe {
+            (
+                call.tensor("top_ks", top_ks)?,
+                call.tensor("top_ps", top_ps)?,
+                call.tensor("skip_decode", skip_decode)?,
+                call.tensor("initial_top_p_buf", initial_top_p_buf)?,
+                call.tensor("top_p_decay_buf", top_p_decay_buf)?,
+                call.tensor("top_p_min_buf", top_p_min_buf)?,
+                call.tensor("top_p_reset_ids_buf", top_p_reset_ids_buf)?,
+            )
+        };
+        rules::sampling::prepare_probable(
+            call,
+            &top_ks,
+            &top_ps,
+            &skip_decode,
+            &initial_top_p_buf,
+            &top_p_decay_buf,
+            &top_p_min_buf,
+            &top_p_reset_ids_buf,
+            batch_size,
+            top_k,
+            top_ks_size,
+            top_p,
+            top_ps_size,
+            top_p_decay,
+            top_p_min,
+            top_p_reset_ids,
+        )?;
+        Ok(())
+    })
 }

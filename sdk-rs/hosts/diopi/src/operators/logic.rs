@@ -4,13 +4,8 @@
 
 use crate::diopi_runtime;
 
-#[allow(
-    unused_imports,
-    reason = "the steps of the functions determine which of the names are used"
-)]
-use crate::compute::{
-    BOOL, COMPLEX, DataType, FLOAT, INTEGER, Method, enter, rules, wide,
-};
+#[allow(unused_imports, reason = "the steps of the functions determine which of the names are used")]
+use crate::compute::{BOOL, COMPLEX, DataType, FLOAT, INTEGER, Method, enter, rules, wide};
 
 /// Computes the logical AND.
 ///
@@ -27,27 +22,23 @@ pub unsafe extern "C" fn diopiLogicalAnd(
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
     other: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiLogicalAnd",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, input, other) = unsafe {
-                (
-                    call.tensor("out", out)?,
-                    call.tensor("input", input.cast_mut())?,
-                    call.tensor("other", other.cast_mut())?,
-                )
-            };
-            call.write(
-                &Method::new("logical_and", FLOAT | INTEGER | BOOL).yields_bool(),
-                &out,
-                [(&input).into(), (&other).into()],
-                |device, launch, out, [a, b]| device.logical_and(launch, out, a, b),
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiLogicalAnd", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, input, other) = unsafe {
+            (
+                call.tensor("out", out)?,
+                call.tensor("input", input.cast_mut())?,
+                call.tensor("other", other.cast_mut())?,
+            )
+        };
+        call.write(
+            &Method::new("logical_and", FLOAT | INTEGER | BOOL).yields_bool(),
+            &out,
+            [(&input).into(), (&other).into()],
+            |device, launch, out, [a, b]| device.logical_and(launch, out, a, b),
+        )?;
+        Ok(())
+    })
 }
 
 /// Computes the logical AND, in place.
@@ -64,23 +55,18 @@ pub unsafe extern "C" fn diopiLogicalAndInp(
     input: diopi_runtime::ffi::diopiTensorHandle_t,
     other: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiLogicalAndInp",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (input, other) = unsafe {
-                (call.tensor("input", input)?, call.tensor("other", other.cast_mut())?)
-            };
-            call.write(
-                &Method::new("logical_and", FLOAT | INTEGER | BOOL).yields_bool(),
-                &input,
-                [(&input).into(), (&other).into()],
-                |device, launch, out, [a, b]| device.logical_and(launch, out, a, b),
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiLogicalAndInp", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (input, other) =
+            unsafe { (call.tensor("input", input)?, call.tensor("other", other.cast_mut())?) };
+        call.write(
+            &Method::new("logical_and", FLOAT | INTEGER | BOOL).yields_bool(),
+            &input,
+            [(&input).into(), (&other).into()],
+            |device, launch, out, [a, b]| device.logical_and(launch, out, a, b),
+        )?;
+        Ok(())
+    })
 }
 
 /// Computes the logical OR.
@@ -98,27 +84,23 @@ pub unsafe extern "C" fn diopiLogicalOr(
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
     other: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiLogicalOr",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, input, other) = unsafe {
-                (
-                    call.tensor("out", out)?,
-                    call.tensor("input", input.cast_mut())?,
-                    call.tensor("other", other.cast_mut())?,
-                )
-            };
-            call.write(
-                &Method::new("logical_or", FLOAT | INTEGER | BOOL).yields_bool(),
-                &out,
-                [(&input).into(), (&other).into()],
-                |device, launch, out, [a, b]| device.logical_or(launch, out, a, b),
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiLogicalOr", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, input, other) = unsafe {
+            (
+                call.tensor("out", out)?,
+                call.tensor("input", input.cast_mut())?,
+                call.tensor("other", other.cast_mut())?,
+            )
+        };
+        call.write(
+            &Method::new("logical_or", FLOAT | INTEGER | BOOL).yields_bool(),
+            &out,
+            [(&input).into(), (&other).into()],
+            |device, launch, out, [a, b]| device.logical_or(launch, out, a, b),
+        )?;
+        Ok(())
+    })
 }
 
 /// Computes the logical OR, in place.
@@ -135,23 +117,18 @@ pub unsafe extern "C" fn diopiLogicalOrInp(
     input: diopi_runtime::ffi::diopiTensorHandle_t,
     other: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiLogicalOrInp",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (input, other) = unsafe {
-                (call.tensor("input", input)?, call.tensor("other", other.cast_mut())?)
-            };
-            call.write(
-                &Method::new("logical_or", FLOAT | INTEGER | BOOL).yields_bool(),
-                &input,
-                [(&input).into(), (&other).into()],
-                |device, launch, out, [a, b]| device.logical_or(launch, out, a, b),
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiLogicalOrInp", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (input, other) =
+            unsafe { (call.tensor("input", input)?, call.tensor("other", other.cast_mut())?) };
+        call.write(
+            &Method::new("logical_or", FLOAT | INTEGER | BOOL).yields_bool(),
+            &input,
+            [(&input).into(), (&other).into()],
+            |device, launch, out, [a, b]| device.logical_or(launch, out, a, b),
+        )?;
+        Ok(())
+    })
 }
 
 /// Computes the logical NOT.
@@ -168,23 +145,17 @@ pub unsafe extern "C" fn diopiLogicalNot(
     out: diopi_runtime::ffi::diopiTensorHandle_t,
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiLogicalNot",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, input) = unsafe {
-                (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?)
-            };
-            call.write(
-                &Method::new("logical_not", FLOAT | INTEGER | BOOL).yields_bool(),
-                &out,
-                [(&input).into()],
-                |device, launch, out, [x]| device.logical_not(launch, out, x),
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiLogicalNot", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, input) = unsafe { (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?) };
+        call.write(
+            &Method::new("logical_not", FLOAT | INTEGER | BOOL).yields_bool(),
+            &out,
+            [(&input).into()],
+            |device, launch, out, [x]| device.logical_not(launch, out, x),
+        )?;
+        Ok(())
+    })
 }
 
 /// Computes the logical NOT, in place.
@@ -200,21 +171,17 @@ pub unsafe extern "C" fn diopiLogicalNotInp(
     ctx: diopi_runtime::ffi::diopiContextHandle_t,
     input: diopi_runtime::ffi::diopiTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiLogicalNotInp",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let input = unsafe { call.tensor("input", input)? };
-            call.write(
-                &Method::new("logical_not", FLOAT | INTEGER | BOOL).yields_bool(),
-                &input,
-                [(&input).into()],
-                |device, launch, out, [x]| device.logical_not(launch, out, x),
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiLogicalNotInp", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let input = unsafe { call.tensor("input", input)? };
+        call.write(
+            &Method::new("logical_not", FLOAT | INTEGER | BOOL).yields_bool(),
+            &input,
+            [(&input).into()],
+            |device, launch, out, [x]| device.logical_not(launch, out, x),
+        )?;
+        Ok(())
+    })
 }
 
 /// Computes the bitwise AND.
@@ -232,27 +199,23 @@ pub unsafe extern "C" fn diopiBitwiseAnd(
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
     other: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiBitwiseAnd",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, input, other) = unsafe {
-                (
-                    call.tensor("out", out)?,
-                    call.tensor("input", input.cast_mut())?,
-                    call.tensor("other", other.cast_mut())?,
-                )
-            };
-            call.write(
-                &Method::new("bitwise_and", INTEGER | BOOL),
-                &out,
-                [(&input).into(), (&other).into()],
-                |device, launch, out, [a, b]| device.bitwise_and(launch, out, a, b),
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiBitwiseAnd", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, input, other) = unsafe {
+            (
+                call.tensor("out", out)?,
+                call.tensor("input", input.cast_mut())?,
+                call.tensor("other", other.cast_mut())?,
+            )
+        };
+        call.write(
+            &Method::new("bitwise_and", INTEGER | BOOL),
+            &out,
+            [(&input).into(), (&other).into()],
+            |device, launch, out, [a, b]| device.bitwise_and(launch, out, a, b),
+        )?;
+        Ok(())
+    })
 }
 
 /// Computes the bitwise AND, in place.
@@ -269,23 +232,18 @@ pub unsafe extern "C" fn diopiBitwiseAndInp(
     input: diopi_runtime::ffi::diopiTensorHandle_t,
     other: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiBitwiseAndInp",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (input, other) = unsafe {
-                (call.tensor("input", input)?, call.tensor("other", other.cast_mut())?)
-            };
-            call.write(
-                &Method::new("bitwise_and", INTEGER | BOOL),
-                &input,
-                [(&input).into(), (&other).into()],
-                |device, launch, out, [a, b]| device.bitwise_and(launch, out, a, b),
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiBitwiseAndInp", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (input, other) =
+            unsafe { (call.tensor("input", input)?, call.tensor("other", other.cast_mut())?) };
+        call.write(
+            &Method::new("bitwise_and", INTEGER | BOOL),
+            &input,
+            [(&input).into(), (&other).into()],
+            |device, launch, out, [a, b]| device.bitwise_and(launch, out, a, b),
+        )?;
+        Ok(())
+    })
 }
 
 /// Computes the bitwise AND with a number.
@@ -303,27 +261,19 @@ pub unsafe extern "C" fn diopiBitwiseAndScalar(
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
     other: *const diopi_runtime::ffi::diopiScalar_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiBitwiseAndScalar",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, input, other) = unsafe {
-                (
-                    call.tensor("out", out)?,
-                    call.tensor("input", input.cast_mut())?,
-                    call.number("other", other)?,
-                )
-            };
-            call.write(
-                &Method::new("bitwise_and", INTEGER | BOOL),
-                &out,
-                [(&input).into(), other.into()],
-                |device, launch, out, [a, b]| device.bitwise_and(launch, out, a, b),
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiBitwiseAndScalar", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, input, other) = unsafe {
+            (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?, call.number("other", other)?)
+        };
+        call.write(
+            &Method::new("bitwise_and", INTEGER | BOOL),
+            &out,
+            [(&input).into(), other.into()],
+            |device, launch, out, [a, b]| device.bitwise_and(launch, out, a, b),
+        )?;
+        Ok(())
+    })
 }
 
 /// Computes the bitwise AND with a number, in place.
@@ -340,23 +290,17 @@ pub unsafe extern "C" fn diopiBitwiseAndInpScalar(
     input: diopi_runtime::ffi::diopiTensorHandle_t,
     other: *const diopi_runtime::ffi::diopiScalar_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiBitwiseAndInpScalar",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (input, other) = unsafe {
-                (call.tensor("input", input)?, call.number("other", other)?)
-            };
-            call.write(
-                &Method::new("bitwise_and", INTEGER | BOOL),
-                &input,
-                [(&input).into(), other.into()],
-                |device, launch, out, [a, b]| device.bitwise_and(launch, out, a, b),
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiBitwiseAndInpScalar", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (input, other) = unsafe { (call.tensor("input", input)?, call.number("other", other)?) };
+        call.write(
+            &Method::new("bitwise_and", INTEGER | BOOL),
+            &input,
+            [(&input).into(), other.into()],
+            |device, launch, out, [a, b]| device.bitwise_and(launch, out, a, b),
+        )?;
+        Ok(())
+    })
 }
 
 /// Computes the bitwise OR.
@@ -374,27 +318,23 @@ pub unsafe extern "C" fn diopiBitwiseOr(
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
     other: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiBitwiseOr",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, input, other) = unsafe {
-                (
-                    call.tensor("out", out)?,
-                    call.tensor("input", input.cast_mut())?,
-                    call.tensor("other", other.cast_mut())?,
-                )
-            };
-            call.write(
-                &Method::new("bitwise_or", INTEGER | BOOL),
-                &out,
-                [(&input).into(), (&other).into()],
-                |device, launch, out, [a, b]| device.bitwise_or(launch, out, a, b),
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiBitwiseOr", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, input, other) = unsafe {
+            (
+                call.tensor("out", out)?,
+                call.tensor("input", input.cast_mut())?,
+                call.tensor("other", other.cast_mut())?,
+            )
+        };
+        call.write(
+            &Method::new("bitwise_or", INTEGER | BOOL),
+            &out,
+            [(&input).into(), (&other).into()],
+            |device, launch, out, [a, b]| device.bitwise_or(launch, out, a, b),
+        )?;
+        Ok(())
+    })
 }
 
 /// Computes the bitwise OR, in place.
@@ -411,23 +351,18 @@ pub unsafe extern "C" fn diopiBitwiseOrInp(
     input: diopi_runtime::ffi::diopiTensorHandle_t,
     other: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiBitwiseOrInp",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (input, other) = unsafe {
-                (call.tensor("input", input)?, call.tensor("other", other.cast_mut())?)
-            };
-            call.write(
-                &Method::new("bitwise_or", INTEGER | BOOL),
-                &input,
-                [(&input).into(), (&other).into()],
-                |device, launch, out, [a, b]| device.bitwise_or(launch, out, a, b),
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiBitwiseOrInp", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (input, other) =
+            unsafe { (call.tensor("input", input)?, call.tensor("other", other.cast_mut())?) };
+        call.write(
+            &Method::new("bitwise_or", INTEGER | BOOL),
+            &input,
+            [(&input).into(), (&other).into()],
+            |device, launch, out, [a, b]| device.bitwise_or(launch, out, a, b),
+        )?;
+        Ok(())
+    })
 }
 
 /// Computes the bitwise OR with a number.
@@ -445,27 +380,19 @@ pub unsafe extern "C" fn diopiBitwiseOrScalar(
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
     other: *const diopi_runtime::ffi::diopiScalar_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiBitwiseOrScalar",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, input, other) = unsafe {
-                (
-                    call.tensor("out", out)?,
-                    call.tensor("input", input.cast_mut())?,
-                    call.number("other", other)?,
-                )
-            };
-            call.write(
-                &Method::new("bitwise_or", INTEGER | BOOL),
-                &out,
-                [(&input).into(), other.into()],
-                |device, launch, out, [a, b]| device.bitwise_or(launch, out, a, b),
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiBitwiseOrScalar", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, input, other) = unsafe {
+            (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?, call.number("other", other)?)
+        };
+        call.write(
+            &Method::new("bitwise_or", INTEGER | BOOL),
+            &out,
+            [(&input).into(), other.into()],
+            |device, launch, out, [a, b]| device.bitwise_or(launch, out, a, b),
+        )?;
+        Ok(())
+    })
 }
 
 /// Computes the bitwise OR with a number, in place.
@@ -482,23 +409,17 @@ pub unsafe extern "C" fn diopiBitwiseOrInpScalar(
     input: diopi_runtime::ffi::diopiTensorHandle_t,
     other: *const diopi_runtime::ffi::diopiScalar_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiBitwiseOrInpScalar",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (input, other) = unsafe {
-                (call.tensor("input", input)?, call.number("other", other)?)
-            };
-            call.write(
-                &Method::new("bitwise_or", INTEGER | BOOL),
-                &input,
-                [(&input).into(), other.into()],
-                |device, launch, out, [a, b]| device.bitwise_or(launch, out, a, b),
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiBitwiseOrInpScalar", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (input, other) = unsafe { (call.tensor("input", input)?, call.number("other", other)?) };
+        call.write(
+            &Method::new("bitwise_or", INTEGER | BOOL),
+            &input,
+            [(&input).into(), other.into()],
+            |device, launch, out, [a, b]| device.bitwise_or(launch, out, a, b),
+        )?;
+        Ok(())
+    })
 }
 
 /// Computes the bitwise NOT.
@@ -515,23 +436,17 @@ pub unsafe extern "C" fn diopiBitwiseNot(
     out: diopi_runtime::ffi::diopiTensorHandle_t,
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiBitwiseNot",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, input) = unsafe {
-                (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?)
-            };
-            call.write(
-                &Method::new("bitwise_not", INTEGER | BOOL),
-                &out,
-                [(&input).into()],
-                |device, launch, out, [x]| device.bitwise_not(launch, out, x),
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiBitwiseNot", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, input) = unsafe { (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?) };
+        call.write(
+            &Method::new("bitwise_not", INTEGER | BOOL),
+            &out,
+            [(&input).into()],
+            |device, launch, out, [x]| device.bitwise_not(launch, out, x),
+        )?;
+        Ok(())
+    })
 }
 
 /// Computes the bitwise NOT, in place.
@@ -547,21 +462,17 @@ pub unsafe extern "C" fn diopiBitwiseNotInp(
     ctx: diopi_runtime::ffi::diopiContextHandle_t,
     input: diopi_runtime::ffi::diopiTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiBitwiseNotInp",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let input = unsafe { call.tensor("input", input)? };
-            call.write(
-                &Method::new("bitwise_not", INTEGER | BOOL),
-                &input,
-                [(&input).into()],
-                |device, launch, out, [x]| device.bitwise_not(launch, out, x),
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiBitwiseNotInp", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let input = unsafe { call.tensor("input", input)? };
+        call.write(
+            &Method::new("bitwise_not", INTEGER | BOOL),
+            &input,
+            [(&input).into()],
+            |device, launch, out, [x]| device.bitwise_not(launch, out, x),
+        )?;
+        Ok(())
+    })
 }
 
 /// Tests whether elements are NaN.
@@ -578,21 +489,15 @@ pub unsafe extern "C" fn diopiIsNan(
     out: diopi_runtime::ffi::diopiTensorHandle_t,
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiIsNan",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, input) = unsafe {
-                (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?)
-            };
-            call.write(
-                &Method::new("is_nan", FLOAT | INTEGER).yields_bool(),
-                &out,
-                [(&input).into()],
-                |device, launch, out, [x]| device.is_nan(launch, out, x),
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiIsNan", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, input) = unsafe { (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?) };
+        call.write(
+            &Method::new("is_nan", FLOAT | INTEGER).yields_bool(),
+            &out,
+            [(&input).into()],
+            |device, launch, out, [x]| device.is_nan(launch, out, x),
+        )?;
+        Ok(())
+    })
 }

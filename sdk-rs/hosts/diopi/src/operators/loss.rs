@@ -4,13 +4,8 @@
 
 use crate::diopi_runtime;
 
-#[allow(
-    unused_imports,
-    reason = "the steps of the functions determine which of the names are used"
-)]
-use crate::compute::{
-    BOOL, COMPLEX, DataType, FLOAT, INTEGER, Method, enter, rules, wide,
-};
+#[allow(unused_imports, reason = "the steps of the functions determine which of the names are used")]
+use crate::compute::{BOOL, COMPLEX, DataType, FLOAT, INTEGER, Method, enter, rules, wide};
 
 /// Computes the mean squared error loss.
 ///
@@ -29,30 +24,23 @@ pub unsafe extern "C" fn diopiMSELoss(
     target: diopi_runtime::ffi::diopiConstTensorHandle_t,
     reduction: diopi_runtime::Reduction,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiMSELoss",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, input, target) = unsafe {
-                (
-                    call.tensor("out", out)?,
-                    call.tensor("input", input.cast_mut())?,
-                    call.tensor("target", target.cast_mut())?,
-                )
-            };
-            let each = call
-                .formula(
-                    &Method::new("squared_error", FLOAT),
-                    [(&input).into(), (&target).into()],
-                    |device, launch, out, [x, label]| {
-                        device.squared_error(launch, out, x, label)
-                    },
-                )?;
-            rules::losses::reduced(call, &out, &each, reduction)?;
-            Ok(())
-        },
-    )
+    enter("diopiMSELoss", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, input, target) = unsafe {
+            (
+                call.tensor("out", out)?,
+                call.tensor("input", input.cast_mut())?,
+                call.tensor("target", target.cast_mut())?,
+            )
+        };
+        let each = call.formula(
+            &Method::new("squared_error", FLOAT),
+            [(&input).into(), (&target).into()],
+            |device, launch, out, [x, label]| device.squared_error(launch, out, x, label),
+        )?;
+        rules::losses::reduced(call, &out, &each, reduction)?;
+        Ok(())
+    })
 }
 
 /// Computes the gradient of the mean squared error loss.
@@ -72,40 +60,30 @@ pub unsafe extern "C" fn diopiMSELossBackward(
     target: diopi_runtime::ffi::diopiConstTensorHandle_t,
     reduction: diopi_runtime::Reduction,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiMSELossBackward",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (grad_input, grad_output, input, target) = unsafe {
-                (
-                    call.tensor("grad_input", grad_input)?,
-                    call.tensor("grad_output", grad_output.cast_mut())?,
-                    call.tensor("input", input.cast_mut())?,
-                    call.tensor("target", target.cast_mut())?,
-                )
-            };
-            let part_1 = rules::losses::spread(call, &grad_output, &input, reduction)?;
-            let mut dx_result = call
-                .output(&grad_input, input.data_type(), &[&input, &target, &part_1])?;
-            call.run(
-                &Method::new("squared_error_dx", FLOAT),
-                input.data_type(),
-                |device, launch| {
-                    device
-                        .squared_error_dx(
-                            launch,
-                            dx_result.elements(),
-                            input.elements(),
-                            target.elements(),
-                            part_1.elements(),
-                        )
-                },
-            )?;
-            dx_result.finish()?;
-            Ok(())
-        },
-    )
+    enter("diopiMSELossBackward", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (grad_input, grad_output, input, target) = unsafe {
+            (
+                call.tensor("grad_input", grad_input)?,
+                call.tensor("grad_output", grad_output.cast_mut())?,
+                call.tensor("input", input.cast_mut())?,
+                call.tensor("target", target.cast_mut())?,
+            )
+        };
+        let part_1 = rules::losses::spread(call, &grad_output, &input, reduction)?;
+        let mut dx_result = call.output(&grad_input, input.data_type(), &[&input, &target, &part_1])?;
+        call.run(&Method::new("squared_error_dx", FLOAT), input.data_type(), |device, launch| {
+            device.squared_error_dx(
+                launch,
+                dx_result.elements(),
+                input.elements(),
+                target.elements(),
+                part_1.elements(),
+            )
+        })?;
+        dx_result.finish()?;
+        Ok(())
+    })
 }
 
 /// Computes the smooth L1 loss.
@@ -126,30 +104,23 @@ pub unsafe extern "C" fn diopiSmoothL1Loss(
     reduction: diopi_runtime::Reduction,
     beta: f64,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiSmoothL1Loss",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, input, target) = unsafe {
-                (
-                    call.tensor("out", out)?,
-                    call.tensor("input", input.cast_mut())?,
-                    call.tensor("target", target.cast_mut())?,
-                )
-            };
-            let each = call
-                .formula(
-                    &Method::new("smooth_l1_loss", FLOAT),
-                    [(&input).into(), (&target).into()],
-                    |device, launch, out, [x, label]| {
-                        device.smooth_l1_loss(launch, out, x, label, beta)
-                    },
-                )?;
-            rules::losses::reduced(call, &out, &each, reduction)?;
-            Ok(())
-        },
-    )
+    enter("diopiSmoothL1Loss", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, input, target) = unsafe {
+            (
+                call.tensor("out", out)?,
+                call.tensor("input", input.cast_mut())?,
+                call.tensor("target", target.cast_mut())?,
+            )
+        };
+        let each = call.formula(
+            &Method::new("smooth_l1_loss", FLOAT),
+            [(&input).into(), (&target).into()],
+            |device, launch, out, [x, label]| device.smooth_l1_loss(launch, out, x, label, beta),
+        )?;
+        rules::losses::reduced(call, &out, &each, reduction)?;
+        Ok(())
+    })
 }
 
 /// Computes the gradient of the smooth L1 loss.
@@ -170,41 +141,31 @@ pub unsafe extern "C" fn diopiSmoothL1LossBackward(
     reduction: diopi_runtime::Reduction,
     beta: f64,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiSmoothL1LossBackward",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (grad_input, grad_output, input, target) = unsafe {
-                (
-                    call.tensor("grad_input", grad_input)?,
-                    call.tensor("grad_output", grad_output.cast_mut())?,
-                    call.tensor("input", input.cast_mut())?,
-                    call.tensor("target", target.cast_mut())?,
-                )
-            };
-            let part_1 = rules::losses::spread(call, &grad_output, &input, reduction)?;
-            let mut dx_result = call
-                .output(&grad_input, input.data_type(), &[&input, &target, &part_1])?;
-            call.run(
-                &Method::new("smooth_l1_loss_dx", FLOAT),
-                input.data_type(),
-                |device, launch| {
-                    device
-                        .smooth_l1_loss_dx(
-                            launch,
-                            dx_result.elements(),
-                            input.elements(),
-                            target.elements(),
-                            part_1.elements(),
-                            beta,
-                        )
-                },
-            )?;
-            dx_result.finish()?;
-            Ok(())
-        },
-    )
+    enter("diopiSmoothL1LossBackward", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (grad_input, grad_output, input, target) = unsafe {
+            (
+                call.tensor("grad_input", grad_input)?,
+                call.tensor("grad_output", grad_output.cast_mut())?,
+                call.tensor("input", input.cast_mut())?,
+                call.tensor("target", target.cast_mut())?,
+            )
+        };
+        let part_1 = rules::losses::spread(call, &grad_output, &input, reduction)?;
+        let mut dx_result = call.output(&grad_input, input.data_type(), &[&input, &target, &part_1])?;
+        call.run(&Method::new("smooth_l1_loss_dx", FLOAT), input.data_type(), |device, launch| {
+            device.smooth_l1_loss_dx(
+                launch,
+                dx_result.elements(),
+                input.elements(),
+                target.elements(),
+                part_1.elements(),
+                beta,
+            )
+        })?;
+        dx_result.finish()?;
+        Ok(())
+    })
 }
 
 /// Computes the binary cross entropy of probabilities.
@@ -225,32 +186,25 @@ pub unsafe extern "C" fn diopiBCELoss(
     weight: diopi_runtime::ffi::diopiConstTensorHandle_t,
     reduction: diopi_runtime::Reduction,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiBCELoss",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, input, target, weight) = unsafe {
-                (
-                    call.tensor("out", out)?,
-                    call.tensor("input", input.cast_mut())?,
-                    call.tensor("target", target.cast_mut())?,
-                    call.optional_tensor("weight", weight.cast_mut())?,
-                )
-            };
-            let each = call
-                .formula(
-                    &Method::new("bce_loss", FLOAT),
-                    [(&input).into(), (&target).into()],
-                    |device, launch, out, [x, label]| {
-                        device.bce_loss(launch, out, x, label)
-                    },
-                )?;
-            let part_1 = rules::losses::weighted(call, &each, weight.as_ref())?;
-            rules::losses::reduced(call, &out, &part_1, reduction)?;
-            Ok(())
-        },
-    )
+    enter("diopiBCELoss", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, input, target, weight) = unsafe {
+            (
+                call.tensor("out", out)?,
+                call.tensor("input", input.cast_mut())?,
+                call.tensor("target", target.cast_mut())?,
+                call.optional_tensor("weight", weight.cast_mut())?,
+            )
+        };
+        let each = call.formula(
+            &Method::new("bce_loss", FLOAT),
+            [(&input).into(), (&target).into()],
+            |device, launch, out, [x, label]| device.bce_loss(launch, out, x, label),
+        )?;
+        let part_1 = rules::losses::weighted(call, &each, weight.as_ref())?;
+        rules::losses::reduced(call, &out, &part_1, reduction)?;
+        Ok(())
+    })
 }
 
 /// Computes the gradient of the binary cross entropy of probabilities.
@@ -272,42 +226,32 @@ pub unsafe extern "C" fn diopiBCELossBackward(
     weight: diopi_runtime::ffi::diopiConstTensorHandle_t,
     reduction: diopi_runtime::Reduction,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiBCELossBackward",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (grad_input, grad_output, input, target, weight) = unsafe {
-                (
-                    call.tensor("grad_input", grad_input)?,
-                    call.tensor("grad_output", grad_output.cast_mut())?,
-                    call.tensor("input", input.cast_mut())?,
-                    call.tensor("target", target.cast_mut())?,
-                    call.optional_tensor("weight", weight.cast_mut())?,
-                )
-            };
-            let part_1 = rules::losses::spread(call, &grad_output, &input, reduction)?;
-            let each = rules::losses::weighted(call, &part_1, weight.as_ref())?;
-            let mut dx_result = call
-                .output(&grad_input, input.data_type(), &[&input, &target, &each])?;
-            call.run(
-                &Method::new("bce_loss_dx", FLOAT),
-                input.data_type(),
-                |device, launch| {
-                    device
-                        .bce_loss_dx(
-                            launch,
-                            dx_result.elements(),
-                            input.elements(),
-                            target.elements(),
-                            each.elements(),
-                        )
-                },
-            )?;
-            dx_result.finish()?;
-            Ok(())
-        },
-    )
+    enter("diopiBCELossBackward", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (grad_input, grad_output, input, target, weight) = unsafe {
+            (
+                call.tensor("grad_input", grad_input)?,
+                call.tensor("grad_output", grad_output.cast_mut())?,
+                call.tensor("input", input.cast_mut())?,
+                call.tensor("target", target.cast_mut())?,
+                call.optional_tensor("weight", weight.cast_mut())?,
+            )
+        };
+        let part_1 = rules::losses::spread(call, &grad_output, &input, reduction)?;
+        let each = rules::losses::weighted(call, &part_1, weight.as_ref())?;
+        let mut dx_result = call.output(&grad_input, input.data_type(), &[&input, &target, &each])?;
+        call.run(&Method::new("bce_loss_dx", FLOAT), input.data_type(), |device, launch| {
+            device.bce_loss_dx(
+                launch,
+                dx_result.elements(),
+                input.elements(),
+                target.elements(),
+                each.elements(),
+            )
+        })?;
+        dx_result.finish()?;
+        Ok(())
+    })
 }
 
 /// Computes the binary cross entropy of logits.
@@ -329,31 +273,22 @@ pub unsafe extern "C" fn diopiBCEWithLogits(
     pos_weight: diopi_runtime::ffi::diopiConstTensorHandle_t,
     reduction: diopi_runtime::Reduction,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiBCEWithLogits",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, input, target, weight, pos_weight) = unsafe {
-                (
-                    call.tensor("out", out)?,
-                    call.tensor("input", input.cast_mut())?,
-                    call.tensor("target", target.cast_mut())?,
-                    call.optional_tensor("weight", weight.cast_mut())?,
-                    call.optional_tensor("pos_weight", pos_weight.cast_mut())?,
-                )
-            };
-            let each = rules::losses::logits_entropy(
-                call,
-                &input,
-                &target,
-                pos_weight.as_ref(),
-            )?;
-            let part_1 = rules::losses::weighted(call, &each, weight.as_ref())?;
-            rules::losses::reduced(call, &out, &part_1, reduction)?;
-            Ok(())
-        },
-    )
+    enter("diopiBCEWithLogits", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, input, target, weight, pos_weight) = unsafe {
+            (
+                call.tensor("out", out)?,
+                call.tensor("input", input.cast_mut())?,
+                call.tensor("target", target.cast_mut())?,
+                call.optional_tensor("weight", weight.cast_mut())?,
+                call.optional_tensor("pos_weight", pos_weight.cast_mut())?,
+            )
+        };
+        let each = rules::losses::logits_entropy(call, &input, &target, pos_weight.as_ref())?;
+        let part_1 = rules::losses::weighted(call, &each, weight.as_ref())?;
+        rules::losses::reduced(call, &out, &part_1, reduction)?;
+        Ok(())
+    })
 }
 
 /// Computes the gradient of the binary cross entropy of logits.
@@ -377,34 +312,30 @@ pub unsafe extern "C" fn diopiBCEWithLogitsBackward(
     pos_weight: diopi_runtime::ffi::diopiConstTensorHandle_t,
     reduction: diopi_runtime::Reduction,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiBCEWithLogitsBackward",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (grad_input, grad_output, input, target, weight, pos_weight) = unsafe {
-                (
-                    call.tensor("grad_input", grad_input)?,
-                    call.tensor("grad_output", grad_output.cast_mut())?,
-                    call.tensor("input", input.cast_mut())?,
-                    call.tensor("target", target.cast_mut())?,
-                    call.optional_tensor("weight", weight.cast_mut())?,
-                    call.optional_tensor("pos_weight", pos_weight.cast_mut())?,
-                )
-            };
-            let part_1 = rules::losses::spread(call, &grad_output, &input, reduction)?;
-            let each = rules::losses::weighted(call, &part_1, weight.as_ref())?;
-            rules::losses::logits_entropy_backward(
-                call,
-                &grad_input,
-                &each,
-                &input,
-                &target,
-                pos_weight.as_ref(),
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiBCEWithLogitsBackward", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (grad_input, grad_output, input, target, weight, pos_weight) = unsafe {
+            (
+                call.tensor("grad_input", grad_input)?,
+                call.tensor("grad_output", grad_output.cast_mut())?,
+                call.tensor("input", input.cast_mut())?,
+                call.tensor("target", target.cast_mut())?,
+                call.optional_tensor("weight", weight.cast_mut())?,
+                call.optional_tensor("pos_weight", pos_weight.cast_mut())?,
+            )
+        };
+        let part_1 = rules::losses::spread(call, &grad_output, &input, reduction)?;
+        let each = rules::losses::weighted(call, &part_1, weight.as_ref())?;
+        rules::losses::logits_entropy_backward(
+            call,
+            &grad_input,
+            &each,
+            &input,
+            &target,
+            pos_weight.as_ref(),
+        )?;
+        Ok(())
+    })
 }
 
 /// Computes the focal loss of logits.
@@ -426,38 +357,25 @@ pub unsafe extern "C" fn diopiSigmoidFocalLoss(
     gamma: f32,
     reduction: diopi_runtime::Reduction,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiSigmoidFocalLoss",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, inputs, targets) = unsafe {
-                (
-                    call.tensor("out", out)?,
-                    call.tensor("inputs", inputs.cast_mut())?,
-                    call.tensor("targets", targets.cast_mut())?,
-                )
-            };
-            let each = call
-                .formula(
-                    &Method::new("sigmoid_focal_loss", FLOAT),
-                    [(&inputs).into(), (&targets).into()],
-                    |device, launch, out, [x, label]| {
-                        device
-                            .sigmoid_focal_loss(
-                                launch,
-                                out,
-                                x,
-                                label,
-                                f64::from(alpha),
-                                f64::from(gamma),
-                            )
-                    },
-                )?;
-            rules::losses::reduced(call, &out, &each, reduction)?;
-            Ok(())
-        },
-    )
+    enter("diopiSigmoidFocalLoss", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, inputs, targets) = unsafe {
+            (
+                call.tensor("out", out)?,
+                call.tensor("inputs", inputs.cast_mut())?,
+                call.tensor("targets", targets.cast_mut())?,
+            )
+        };
+        let each = call.formula(
+            &Method::new("sigmoid_focal_loss", FLOAT),
+            [(&inputs).into(), (&targets).into()],
+            |device, launch, out, [x, label]| {
+                device.sigmoid_focal_loss(launch, out, x, label, f64::from(alpha), f64::from(gamma))
+            },
+        )?;
+        rules::losses::reduced(call, &out, &each, reduction)?;
+        Ok(())
+    })
 }
 
 /// Computes the gradient of the focal loss of logits.
@@ -481,40 +399,30 @@ pub unsafe extern "C" fn diopiSigmoidFocalLossBackward(
     alpha: f32,
     reduction: diopi_runtime::Reduction,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiSigmoidFocalLossBackward",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (grad_output, input, target, grad_input) = unsafe {
-                (
-                    call.tensor("grad_output", grad_output)?,
-                    call.tensor("input", input.cast_mut())?,
-                    call.tensor("target", target.cast_mut())?,
-                    call.tensor("grad_input", grad_input)?,
-                )
-            };
-            let each = rules::losses::spread(call, &grad_output, &input, reduction)?;
-            let mut dx_result = call
-                .output(&grad_input, input.data_type(), &[&input, &target, &each])?;
-            call.run(
-                &Method::new("sigmoid_focal_loss_dx", FLOAT),
-                input.data_type(),
-                |device, launch| {
-                    device
-                        .sigmoid_focal_loss_dx(
-                            launch,
-                            dx_result.elements(),
-                            input.elements(),
-                            target.elements(),
-                            each.elements(),
-                            f64::from(alpha),
-                            f64::from(gamma),
-                        )
-                },
-            )?;
-            dx_result.finish()?;
-            Ok(())
-        },
-    )
+    enter("diopiSigmoidFocalLossBackward", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (grad_output, input, target, grad_input) = unsafe {
+            (
+                call.tensor("grad_output", grad_output)?,
+                call.tensor("input", input.cast_mut())?,
+                call.tensor("target", target.cast_mut())?,
+                call.tensor("grad_input", grad_input)?,
+            )
+        };
+        let each = rules::losses::spread(call, &grad_output, &input, reduction)?;
+        let mut dx_result = call.output(&grad_input, input.data_type(), &[&input, &target, &each])?;
+        call.run(&Method::new("sigmoid_focal_loss_dx", FLOAT), input.data_type(), |device, launch| {
+            device.sigmoid_focal_loss_dx(
+                launch,
+                dx_result.elements(),
+                input.elements(),
+                target.elements(),
+                each.elements(),
+                f64::from(alpha),
+                f64::from(gamma),
+            )
+        })?;
+        dx_result.finish()?;
+        Ok(())
+    })
 }

@@ -4,13 +4,8 @@
 
 use crate::diopi_runtime;
 
-#[allow(
-    unused_imports,
-    reason = "the steps of the functions determine which of the names are used"
-)]
-use crate::compute::{
-    BOOL, COMPLEX, DataType, FLOAT, INTEGER, Method, enter, rules, wide,
-};
+#[allow(unused_imports, reason = "the steps of the functions determine which of the names are used")]
+use crate::compute::{BOOL, COMPLEX, DataType, FLOAT, INTEGER, Method, enter, rules, wide};
 
 /// Fills elements with the element of a tensor where a mask is true.
 ///
@@ -28,23 +23,19 @@ pub unsafe extern "C" fn diopiMaskedFill(
     mask: diopi_runtime::ffi::diopiConstTensorHandle_t,
     value: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiMaskedFill",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, input, mask, value) = unsafe {
-                (
-                    call.tensor("out", out)?,
-                    call.tensor("input", input.cast_mut())?,
-                    call.tensor("mask", mask.cast_mut())?,
-                    call.tensor("value", value.cast_mut())?,
-                )
-            };
-            rules::masking::masked_fill(call, &out, &input, &mask, &value)?;
-            Ok(())
-        },
-    )
+    enter("diopiMaskedFill", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, input, mask, value) = unsafe {
+            (
+                call.tensor("out", out)?,
+                call.tensor("input", input.cast_mut())?,
+                call.tensor("mask", mask.cast_mut())?,
+                call.tensor("value", value.cast_mut())?,
+            )
+        };
+        rules::masking::masked_fill(call, &out, &input, &mask, &value)?;
+        Ok(())
+    })
 }
 
 /// Fills elements with the element of a tensor where a mask is true, in place.
@@ -62,22 +53,18 @@ pub unsafe extern "C" fn diopiMaskedFillInp(
     mask: diopi_runtime::ffi::diopiConstTensorHandle_t,
     value: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiMaskedFillInp",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (input, mask, value) = unsafe {
-                (
-                    call.tensor("input", input)?,
-                    call.tensor("mask", mask.cast_mut())?,
-                    call.tensor("value", value.cast_mut())?,
-                )
-            };
-            rules::masking::masked_fill(call, &input, &input, &mask, &value)?;
-            Ok(())
-        },
-    )
+    enter("diopiMaskedFillInp", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (input, mask, value) = unsafe {
+            (
+                call.tensor("input", input)?,
+                call.tensor("mask", mask.cast_mut())?,
+                call.tensor("value", value.cast_mut())?,
+            )
+        };
+        rules::masking::masked_fill(call, &input, &input, &mask, &value)?;
+        Ok(())
+    })
 }
 
 /// Fills elements with a number where a mask is true.
@@ -96,23 +83,19 @@ pub unsafe extern "C" fn diopiMaskedFillScalar(
     mask: diopi_runtime::ffi::diopiConstTensorHandle_t,
     value: *const diopi_runtime::ffi::diopiScalar_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiMaskedFillScalar",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, input, mask, value) = unsafe {
-                (
-                    call.tensor("out", out)?,
-                    call.tensor("input", input.cast_mut())?,
-                    call.tensor("mask", mask.cast_mut())?,
-                    call.number("value", value)?,
-                )
-            };
-            rules::masking::masked_fill_number(call, &out, &input, &mask, value)?;
-            Ok(())
-        },
-    )
+    enter("diopiMaskedFillScalar", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, input, mask, value) = unsafe {
+            (
+                call.tensor("out", out)?,
+                call.tensor("input", input.cast_mut())?,
+                call.tensor("mask", mask.cast_mut())?,
+                call.number("value", value)?,
+            )
+        };
+        rules::masking::masked_fill_number(call, &out, &input, &mask, value)?;
+        Ok(())
+    })
 }
 
 /// Fills elements with a number where a mask is true, in place.
@@ -130,22 +113,18 @@ pub unsafe extern "C" fn diopiMaskedFillInpScalar(
     mask: diopi_runtime::ffi::diopiConstTensorHandle_t,
     value: *const diopi_runtime::ffi::diopiScalar_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiMaskedFillInpScalar",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (input, mask, value) = unsafe {
-                (
-                    call.tensor("input", input)?,
-                    call.tensor("mask", mask.cast_mut())?,
-                    call.number("value", value)?,
-                )
-            };
-            rules::masking::masked_fill_number(call, &input, &input, &mask, value)?;
-            Ok(())
-        },
-    )
+    enter("diopiMaskedFillInpScalar", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (input, mask, value) = unsafe {
+            (
+                call.tensor("input", input)?,
+                call.tensor("mask", mask.cast_mut())?,
+                call.number("value", value)?,
+            )
+        };
+        rules::masking::masked_fill_number(call, &input, &input, &mask, value)?;
+        Ok(())
+    })
 }
 
 /// Writes elements of a tensor where a mask is true.
@@ -164,23 +143,19 @@ pub unsafe extern "C" fn diopiMaskedScatter(
     mask: diopi_runtime::ffi::diopiConstTensorHandle_t,
     source: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiMaskedScatter",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, input, mask, source) = unsafe {
-                (
-                    call.tensor("out", out)?,
-                    call.tensor("input", input.cast_mut())?,
-                    call.tensor("mask", mask.cast_mut())?,
-                    call.tensor("source", source.cast_mut())?,
-                )
-            };
-            rules::masking::masked_scatter(call, &out, &input, &mask, &source)?;
-            Ok(())
-        },
-    )
+    enter("diopiMaskedScatter", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, input, mask, source) = unsafe {
+            (
+                call.tensor("out", out)?,
+                call.tensor("input", input.cast_mut())?,
+                call.tensor("mask", mask.cast_mut())?,
+                call.tensor("source", source.cast_mut())?,
+            )
+        };
+        rules::masking::masked_scatter(call, &out, &input, &mask, &source)?;
+        Ok(())
+    })
 }
 
 /// Reads elements where a mask is true.
@@ -198,22 +173,18 @@ pub unsafe extern "C" fn diopiMaskedSelect(
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
     mask: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiMaskedSelect",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, input, mask) = unsafe {
-                (
-                    call.place("out", out)?,
-                    call.tensor("input", input.cast_mut())?,
-                    call.tensor("mask", mask.cast_mut())?,
-                )
-            };
-            rules::masking::masked_select(call, out, &input, &mask)?;
-            Ok(())
-        },
-    )
+    enter("diopiMaskedSelect", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, input, mask) = unsafe {
+            (
+                call.place("out", out)?,
+                call.tensor("input", input.cast_mut())?,
+                call.tensor("mask", mask.cast_mut())?,
+            )
+        };
+        rules::masking::masked_select(call, out, &input, &mask)?;
+        Ok(())
+    })
 }
 
 /// Computes the gradient of reading where a mask is true.
@@ -232,29 +203,19 @@ pub unsafe extern "C" fn diopiMaskedSelectBackward(
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
     mask: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiMaskedSelectBackward",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (grad_input, grad_output, input, mask) = unsafe {
-                (
-                    call.tensor("grad_input", grad_input)?,
-                    call.tensor("grad_output", grad_output.cast_mut())?,
-                    call.tensor("input", input.cast_mut())?,
-                    call.tensor("mask", mask.cast_mut())?,
-                )
-            };
-            rules::masking::masked_select_grad(
-                call,
-                &grad_input,
-                &grad_output,
-                &input,
-                &mask,
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiMaskedSelectBackward", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (grad_input, grad_output, input, mask) = unsafe {
+            (
+                call.tensor("grad_input", grad_input)?,
+                call.tensor("grad_output", grad_output.cast_mut())?,
+                call.tensor("input", input.cast_mut())?,
+                call.tensor("mask", mask.cast_mut())?,
+            )
+        };
+        rules::masking::masked_select_grad(call, &grad_input, &grad_output, &input, &mask)?;
+        Ok(())
+    })
 }
 
 /// Chooses between two tensors.
@@ -273,23 +234,19 @@ pub unsafe extern "C" fn diopiWhere(
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
     other: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiWhere",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, condition, input, other) = unsafe {
-                (
-                    call.tensor("out", out)?,
-                    call.tensor("condition", condition.cast_mut())?,
-                    call.tensor("input", input.cast_mut())?,
-                    call.tensor("other", other.cast_mut())?,
-                )
-            };
-            rules::masking::select(call, &out, &condition, &input, &other)?;
-            Ok(())
-        },
-    )
+    enter("diopiWhere", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, condition, input, other) = unsafe {
+            (
+                call.tensor("out", out)?,
+                call.tensor("condition", condition.cast_mut())?,
+                call.tensor("input", input.cast_mut())?,
+                call.tensor("other", other.cast_mut())?,
+            )
+        };
+        rules::masking::select(call, &out, &condition, &input, &other)?;
+        Ok(())
+    })
 }
 
 /// Finds the elements that are not 0.
@@ -306,18 +263,12 @@ pub unsafe extern "C" fn diopiNonzero(
     out: *mut diopi_runtime::ffi::diopiTensorHandle_t,
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiNonzero",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, input) = unsafe {
-                (call.place("out", out)?, call.tensor("input", input.cast_mut())?)
-            };
-            rules::places::nonzero(call, out, &input)?;
-            Ok(())
-        },
-    )
+    enter("diopiNonzero", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, input) = unsafe { (call.place("out", out)?, call.tensor("input", input.cast_mut())?) };
+        rules::places::nonzero(call, out, &input)?;
+        Ok(())
+    })
 }
 
 /// Encodes indices as one-hot vectors.
@@ -335,18 +286,12 @@ pub unsafe extern "C" fn diopiOneHot(
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
     num_classes: i64,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiOneHot",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, input) = unsafe {
-                (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?)
-            };
-            rules::indexing::one_hot(call, &out, &input, num_classes)?;
-            Ok(())
-        },
-    )
+    enter("diopiOneHot", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, input) = unsafe { (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?) };
+        rules::indexing::one_hot(call, &out, &input, num_classes)?;
+        Ok(())
+    })
 }
 
 /// Looks up rows of an embedding matrix.
@@ -367,22 +312,18 @@ pub unsafe extern "C" fn diopiEmbedding(
     _scale_grad_byfreq: bool,
     _sparse: bool,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiEmbedding",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, weight, indices) = unsafe {
-                (
-                    call.tensor("out", out)?,
-                    call.tensor("weight", weight.cast_mut())?,
-                    call.tensor("indices", indices.cast_mut())?,
-                )
-            };
-            rules::embedding::embedding(call, &out, &weight, &indices)?;
-            Ok(())
-        },
-    )
+    enter("diopiEmbedding", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, weight, indices) = unsafe {
+            (
+                call.tensor("out", out)?,
+                call.tensor("weight", weight.cast_mut())?,
+                call.tensor("indices", indices.cast_mut())?,
+            )
+        };
+        rules::embedding::embedding(call, &out, &weight, &indices)?;
+        Ok(())
+    })
 }
 
 /// Computes the gradient of an embedding matrix.
@@ -405,30 +346,26 @@ pub unsafe extern "C" fn diopiEmbeddingBackward(
     scale_grad_byfreq: bool,
     _sparse: bool,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiEmbeddingBackward",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, grad, indices) = unsafe {
-                (
-                    call.tensor("out", out)?,
-                    call.tensor("grad", grad.cast_mut())?,
-                    call.tensor("indices", indices.cast_mut())?,
-                )
-            };
-            rules::embedding::embedding_grad(
-                call,
-                &out,
-                &grad,
-                &indices,
-                num_weights,
-                padding_idx,
-                scale_grad_byfreq,
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiEmbeddingBackward", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, grad, indices) = unsafe {
+            (
+                call.tensor("out", out)?,
+                call.tensor("grad", grad.cast_mut())?,
+                call.tensor("indices", indices.cast_mut())?,
+            )
+        };
+        rules::embedding::embedding_grad(
+            call,
+            &out,
+            &grad,
+            &indices,
+            num_weights,
+            padding_idx,
+            scale_grad_byfreq,
+        )?;
+        Ok(())
+    })
 }
 
 /// Limits the norm of rows of an embedding matrix, in place.
@@ -447,25 +384,11 @@ pub unsafe extern "C" fn diopiEmbeddingRenorm_(
     max_norm: f64,
     norm_type: f64,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiEmbeddingRenorm_",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (inout, indices) = unsafe {
-                (
-                    call.tensor("inout", inout)?,
-                    call.tensor("indices", indices.cast_mut())?,
-                )
-            };
-            rules::embedding::embedding_renorm(
-                call,
-                &inout,
-                &indices,
-                max_norm,
-                norm_type,
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiEmbeddingRenorm_", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (inout, indices) =
+            unsafe { (call.tensor("inout", inout)?, call.tensor("indices", indices.cast_mut())?) };
+        rules::embedding::embedding_renorm(call, &inout, &indices, max_norm, norm_type)?;
+        Ok(())
+    })
 }

@@ -2,16 +2,11 @@
 
 //! Products, distances and decompositions of matrices, and their gradients.
 
-use core::ffi::c_char;
 use crate::diopi_runtime;
+use core::ffi::c_char;
 
-#[allow(
-    unused_imports,
-    reason = "the steps of the functions determine which of the names are used"
-)]
-use crate::compute::{
-    BOOL, COMPLEX, DataType, FLOAT, INTEGER, Method, enter, rules, wide,
-};
+#[allow(unused_imports, reason = "the steps of the functions determine which of the names are used")]
+use crate::compute::{BOOL, COMPLEX, DataType, FLOAT, INTEGER, Method, enter, rules, wide};
 
 /// Multiplies two matrices.
 ///
@@ -28,38 +23,22 @@ pub unsafe extern "C" fn diopiMm(
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
     mat2: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiMm",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, input, mat2) = unsafe {
-                (
-                    call.tensor("out", out)?,
-                    call.tensor("input", input.cast_mut())?,
-                    call.tensor("mat2", mat2.cast_mut())?,
-                )
-            };
-            let mut out_result = call.output(&out, input.data_type(), &[&input, &mat2])?;
-            call.run(
-                &Method::new("matmul", FLOAT | INTEGER),
-                input.data_type(),
-                |device, launch| {
-                    device
-                        .matmul(
-                            launch,
-                            out_result.elements(),
-                            input.elements(),
-                            mat2.elements(),
-                            false,
-                            false,
-                        )
-                },
-            )?;
-            out_result.finish()?;
-            Ok(())
-        },
-    )
+    enter("diopiMm", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, input, mat2) = unsafe {
+            (
+                call.tensor("out", out)?,
+                call.tensor("input", input.cast_mut())?,
+                call.tensor("mat2", mat2.cast_mut())?,
+            )
+        };
+        let mut out_result = call.output(&out, input.data_type(), &[&input, &mat2])?;
+        call.run(&Method::new("matmul", FLOAT | INTEGER), input.data_type(), |device, launch| {
+            device.matmul(launch, out_result.elements(), input.elements(), mat2.elements(), false, false)
+        })?;
+        out_result.finish()?;
+        Ok(())
+    })
 }
 
 /// Multiplies two batches of matrices.
@@ -77,38 +56,22 @@ pub unsafe extern "C" fn diopiBmm(
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
     mat2: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiBmm",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, input, mat2) = unsafe {
-                (
-                    call.tensor("out", out)?,
-                    call.tensor("input", input.cast_mut())?,
-                    call.tensor("mat2", mat2.cast_mut())?,
-                )
-            };
-            let mut out_result = call.output(&out, input.data_type(), &[&input, &mat2])?;
-            call.run(
-                &Method::new("matmul", FLOAT | INTEGER),
-                input.data_type(),
-                |device, launch| {
-                    device
-                        .matmul(
-                            launch,
-                            out_result.elements(),
-                            input.elements(),
-                            mat2.elements(),
-                            false,
-                            false,
-                        )
-                },
-            )?;
-            out_result.finish()?;
-            Ok(())
-        },
-    )
+    enter("diopiBmm", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, input, mat2) = unsafe {
+            (
+                call.tensor("out", out)?,
+                call.tensor("input", input.cast_mut())?,
+                call.tensor("mat2", mat2.cast_mut())?,
+            )
+        };
+        let mut out_result = call.output(&out, input.data_type(), &[&input, &mat2])?;
+        call.run(&Method::new("matmul", FLOAT | INTEGER), input.data_type(), |device, launch| {
+            device.matmul(launch, out_result.elements(), input.elements(), mat2.elements(), false, false)
+        })?;
+        out_result.finish()?;
+        Ok(())
+    })
 }
 
 /// Multiplies matrices and vectors.
@@ -126,39 +89,22 @@ pub unsafe extern "C" fn diopiMatmul(
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
     other: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiMatmul",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, input, other) = unsafe {
-                (
-                    call.tensor("out", out)?,
-                    call.tensor("input", input.cast_mut())?,
-                    call.tensor("other", other.cast_mut())?,
-                )
-            };
-            let mut out_result = call
-                .output(&out, input.data_type(), &[&input, &other])?;
-            call.run(
-                &Method::new("matmul", FLOAT | INTEGER),
-                input.data_type(),
-                |device, launch| {
-                    device
-                        .matmul(
-                            launch,
-                            out_result.elements(),
-                            input.elements(),
-                            other.elements(),
-                            false,
-                            false,
-                        )
-                },
-            )?;
-            out_result.finish()?;
-            Ok(())
-        },
-    )
+    enter("diopiMatmul", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, input, other) = unsafe {
+            (
+                call.tensor("out", out)?,
+                call.tensor("input", input.cast_mut())?,
+                call.tensor("other", other.cast_mut())?,
+            )
+        };
+        let mut out_result = call.output(&out, input.data_type(), &[&input, &other])?;
+        call.run(&Method::new("matmul", FLOAT | INTEGER), input.data_type(), |device, launch| {
+            device.matmul(launch, out_result.elements(), input.elements(), other.elements(), false, false)
+        })?;
+        out_result.finish()?;
+        Ok(())
+    })
 }
 
 /// Computes the gradients of a product of matrices.
@@ -178,58 +124,45 @@ pub unsafe extern "C" fn diopiMatmulBackward(
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
     other: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiMatmulBackward",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (grad_input, grad_other, grad_out, input, other) = unsafe {
-                (
-                    call.optional_tensor("grad_input", grad_input)?,
-                    call.optional_tensor("grad_other", grad_other)?,
-                    call.tensor("grad_out", grad_out.cast_mut())?,
-                    call.tensor("input", input.cast_mut())?,
-                    call.tensor("other", other.cast_mut())?,
-                )
-            };
-            let mut da_result = grad_input
-                .as_ref()
-                .map(|target| {
-                    call.output(target, input.data_type(), &[&input, &other, &grad_out])
-                })
-                .transpose()?;
-            let mut db_result = grad_other
-                .as_ref()
-                .map(|target| {
-                    call.output(target, other.data_type(), &[&input, &other, &grad_out])
-                })
-                .transpose()?;
-            call.run(
-                &Method::new("matmul_grad", FLOAT),
-                input.data_type(),
-                |device, launch| {
-                    device
-                        .matmul_grad(
-                            launch,
-                            da_result.as_mut().map(|out| out.elements()),
-                            db_result.as_mut().map(|out| out.elements()),
-                            input.elements(),
-                            other.elements(),
-                            grad_out.elements(),
-                            false,
-                            false,
-                        )
-                },
-            )?;
-            if let Some(result) = da_result {
-                result.finish()?;
-            }
-            if let Some(result) = db_result {
-                result.finish()?;
-            }
-            Ok(())
-        },
-    )
+    enter("diopiMatmulBackward", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (grad_input, grad_other, grad_out, input, other) = unsafe {
+            (
+                call.optional_tensor("grad_input", grad_input)?,
+                call.optional_tensor("grad_other", grad_other)?,
+                call.tensor("grad_out", grad_out.cast_mut())?,
+                call.tensor("input", input.cast_mut())?,
+                call.tensor("other", other.cast_mut())?,
+            )
+        };
+        let mut da_result = grad_input
+            .as_ref()
+            .map(|target| call.output(target, input.data_type(), &[&input, &other, &grad_out]))
+            .transpose()?;
+        let mut db_result = grad_other
+            .as_ref()
+            .map(|target| call.output(target, other.data_type(), &[&input, &other, &grad_out]))
+            .transpose()?;
+        call.run(&Method::new("matmul_grad", FLOAT), input.data_type(), |device, launch| {
+            device.matmul_grad(
+                launch,
+                da_result.as_mut().map(|out| out.elements()),
+                db_result.as_mut().map(|out| out.elements()),
+                input.elements(),
+                other.elements(),
+                grad_out.elements(),
+                false,
+                false,
+            )
+        })?;
+        if let Some(result) = da_result {
+            result.finish()?;
+        }
+        if let Some(result) = db_result {
+            result.finish()?;
+        }
+        Ok(())
+    })
 }
 
 /// Adds a product of matrices to a matrix.
@@ -250,25 +183,21 @@ pub unsafe extern "C" fn diopiAddmm(
     beta: *const diopi_runtime::ffi::diopiScalar_t,
     alpha: *const diopi_runtime::ffi::diopiScalar_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiAddmm",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, input, mat1, mat2, beta, alpha) = unsafe {
-                (
-                    call.tensor("out", out)?,
-                    call.tensor("input", input.cast_mut())?,
-                    call.tensor("mat1", mat1.cast_mut())?,
-                    call.tensor("mat2", mat2.cast_mut())?,
-                    call.number("beta", beta)?,
-                    call.number("alpha", alpha)?,
-                )
-            };
-            rules::added_product(call, &out, &input, &mat1, &mat2, beta, alpha)?;
-            Ok(())
-        },
-    )
+    enter("diopiAddmm", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, input, mat1, mat2, beta, alpha) = unsafe {
+            (
+                call.tensor("out", out)?,
+                call.tensor("input", input.cast_mut())?,
+                call.tensor("mat1", mat1.cast_mut())?,
+                call.tensor("mat2", mat2.cast_mut())?,
+                call.number("beta", beta)?,
+                call.number("alpha", alpha)?,
+            )
+        };
+        rules::added_product(call, &out, &input, &mat1, &mat2, beta, alpha)?;
+        Ok(())
+    })
 }
 
 /// Adds products of matrices to a batch of matrices.
@@ -289,23 +218,19 @@ pub unsafe extern "C" fn diopiBaddbmm(
     beta: f64,
     alpha: f64,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiBaddbmm",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, input, batch1, batch2) = unsafe {
-                (
-                    call.tensor("out", out)?,
-                    call.tensor("input", input.cast_mut())?,
-                    call.tensor("batch1", batch1.cast_mut())?,
-                    call.tensor("batch2", batch2.cast_mut())?,
-                )
-            };
-            rules::added_product(call, &out, &input, &batch1, &batch2, beta, alpha)?;
-            Ok(())
-        },
-    )
+    enter("diopiBaddbmm", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, input, batch1, batch2) = unsafe {
+            (
+                call.tensor("out", out)?,
+                call.tensor("input", input.cast_mut())?,
+                call.tensor("batch1", batch1.cast_mut())?,
+                call.tensor("batch2", batch2.cast_mut())?,
+            )
+        };
+        rules::added_product(call, &out, &input, &batch1, &batch2, beta, alpha)?;
+        Ok(())
+    })
 }
 
 /// Adds products of matrices to a batch of matrices, in place.
@@ -325,22 +250,18 @@ pub unsafe extern "C" fn diopiBaddbmmInp(
     beta: f64,
     alpha: f64,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiBaddbmmInp",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (input, batch1, batch2) = unsafe {
-                (
-                    call.tensor("input", input)?,
-                    call.tensor("batch1", batch1.cast_mut())?,
-                    call.tensor("batch2", batch2.cast_mut())?,
-                )
-            };
-            rules::added_product(call, &input, &input, &batch1, &batch2, beta, alpha)?;
-            Ok(())
-        },
-    )
+    enter("diopiBaddbmmInp", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (input, batch1, batch2) = unsafe {
+            (
+                call.tensor("input", input)?,
+                call.tensor("batch1", batch1.cast_mut())?,
+                call.tensor("batch2", batch2.cast_mut())?,
+            )
+        };
+        rules::added_product(call, &input, &input, &batch1, &batch2, beta, alpha)?;
+        Ok(())
+    })
 }
 
 /// Computes a linear layer.
@@ -359,23 +280,19 @@ pub unsafe extern "C" fn diopiLinear(
     weight: diopi_runtime::ffi::diopiConstTensorHandle_t,
     bias: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiLinear",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, input, weight, bias) = unsafe {
-                (
-                    call.tensor("out", out)?,
-                    call.tensor("input", input.cast_mut())?,
-                    call.tensor("weight", weight.cast_mut())?,
-                    call.optional_tensor("bias", bias.cast_mut())?,
-                )
-            };
-            rules::linear(call, &out, &input, &weight, bias.as_ref())?;
-            Ok(())
-        },
-    )
+    enter("diopiLinear", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, input, weight, bias) = unsafe {
+            (
+                call.tensor("out", out)?,
+                call.tensor("input", input.cast_mut())?,
+                call.tensor("weight", weight.cast_mut())?,
+                call.optional_tensor("bias", bias.cast_mut())?,
+            )
+        };
+        rules::linear(call, &out, &input, &weight, bias.as_ref())?;
+        Ok(())
+    })
 }
 
 /// Computes the gradients of a linear layer.
@@ -397,70 +314,47 @@ pub unsafe extern "C" fn diopiLinearBackward(
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
     weight: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiLinearBackward",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (grad_input, grad_weight, grad_bias, grad_output, input, weight) = unsafe {
-                (
-                    call.optional_tensor("grad_input", grad_input)?,
-                    call.optional_tensor("grad_weight", grad_weight)?,
-                    call.optional_tensor("grad_bias", grad_bias)?,
-                    call.tensor("grad_output", grad_output.cast_mut())?,
-                    call.tensor("input", input.cast_mut())?,
-                    call.tensor("weight", weight.cast_mut())?,
-                )
-            };
-            let mut da_result = grad_input
-                .as_ref()
-                .map(|target| {
-                    call
-                        .output(
-                            target,
-                            input.data_type(),
-                            &[&input, &weight, &grad_output],
-                        )
-                })
-                .transpose()?;
-            let mut db_result = grad_weight
-                .as_ref()
-                .map(|target| {
-                    call
-                        .output(
-                            target,
-                            weight.data_type(),
-                            &[&input, &weight, &grad_output],
-                        )
-                })
-                .transpose()?;
-            call.run(
-                &Method::new("matmul_grad", FLOAT),
-                input.data_type(),
-                |device, launch| {
-                    device
-                        .matmul_grad(
-                            launch,
-                            da_result.as_mut().map(|out| out.elements()),
-                            db_result.as_mut().map(|out| out.elements()),
-                            input.elements(),
-                            weight.elements(),
-                            grad_output.elements(),
-                            false,
-                            true,
-                        )
-                },
-            )?;
-            if let Some(result) = da_result {
-                result.finish()?;
-            }
-            if let Some(result) = db_result {
-                result.finish()?;
-            }
-            rules::summed(call, grad_bias.as_ref(), &grad_output)?;
-            Ok(())
-        },
-    )
+    enter("diopiLinearBackward", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (grad_input, grad_weight, grad_bias, grad_output, input, weight) = unsafe {
+            (
+                call.optional_tensor("grad_input", grad_input)?,
+                call.optional_tensor("grad_weight", grad_weight)?,
+                call.optional_tensor("grad_bias", grad_bias)?,
+                call.tensor("grad_output", grad_output.cast_mut())?,
+                call.tensor("input", input.cast_mut())?,
+                call.tensor("weight", weight.cast_mut())?,
+            )
+        };
+        let mut da_result = grad_input
+            .as_ref()
+            .map(|target| call.output(target, input.data_type(), &[&input, &weight, &grad_output]))
+            .transpose()?;
+        let mut db_result = grad_weight
+            .as_ref()
+            .map(|target| call.output(target, weight.data_type(), &[&input, &weight, &grad_output]))
+            .transpose()?;
+        call.run(&Method::new("matmul_grad", FLOAT), input.data_type(), |device, launch| {
+            device.matmul_grad(
+                launch,
+                da_result.as_mut().map(|out| out.elements()),
+                db_result.as_mut().map(|out| out.elements()),
+                input.elements(),
+                weight.elements(),
+                grad_output.elements(),
+                false,
+                true,
+            )
+        })?;
+        if let Some(result) = da_result {
+            result.finish()?;
+        }
+        if let Some(result) = db_result {
+            result.finish()?;
+        }
+        rules::summed(call, grad_bias.as_ref(), &grad_output)?;
+        Ok(())
+    })
 }
 
 /// Computes pairwise distances between the rows of two matrices.
@@ -480,23 +374,19 @@ pub unsafe extern "C" fn diopiCdist(
     p: f64,
     compute_mode: *const i64,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiCdist",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, input1, input2, compute_mode) = unsafe {
-                (
-                    call.tensor("out", out)?,
-                    call.tensor("input1", input1.cast_mut())?,
-                    call.tensor("input2", input2.cast_mut())?,
-                    call.optional_value(compute_mode),
-                )
-            };
-            rules::distances(call, &out, &input1, &input2, p, compute_mode)?;
-            Ok(())
-        },
-    )
+    enter("diopiCdist", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, input1, input2, compute_mode) = unsafe {
+            (
+                call.tensor("out", out)?,
+                call.tensor("input1", input1.cast_mut())?,
+                call.tensor("input2", input2.cast_mut())?,
+                call.optional_value(compute_mode),
+            )
+        };
+        rules::distances(call, &out, &input1, &input2, p, compute_mode)?;
+        Ok(())
+    })
 }
 
 /// Computes the gradient of distances between rows.
@@ -517,32 +407,20 @@ pub unsafe extern "C" fn diopiCdistBackward(
     p: f64,
     cdist: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiCdistBackward",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (grad_input, grad_output, input1, input2, cdist) = unsafe {
-                (
-                    call.tensor("grad_input", grad_input)?,
-                    call.tensor("grad_output", grad_output.cast_mut())?,
-                    call.tensor("input1", input1.cast_mut())?,
-                    call.tensor("input2", input2.cast_mut())?,
-                    call.tensor("cdist", cdist.cast_mut())?,
-                )
-            };
-            rules::distances_gradient(
-                call,
-                &grad_input,
-                &grad_output,
-                &input1,
-                &input2,
-                p,
-                &cdist,
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiCdistBackward", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (grad_input, grad_output, input1, input2, cdist) = unsafe {
+            (
+                call.tensor("grad_input", grad_input)?,
+                call.tensor("grad_output", grad_output.cast_mut())?,
+                call.tensor("input1", input1.cast_mut())?,
+                call.tensor("input2", input2.cast_mut())?,
+                call.tensor("cdist", cdist.cast_mut())?,
+            )
+        };
+        rules::distances_gradient(call, &grad_input, &grad_output, &input1, &input2, p, &cdist)?;
+        Ok(())
+    })
 }
 
 /// Computes the Cholesky decomposition.
@@ -562,22 +440,14 @@ pub unsafe extern "C" fn diopiCholesky(
     upper: bool,
     checkerror: bool,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiCholesky",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, info, mat) = unsafe {
-                (
-                    call.tensor("out", out)?,
-                    call.tensor("info", info)?,
-                    call.tensor("mat", mat.cast_mut())?,
-                )
-            };
-            rules::cholesky(call, &out, &info, &mat, upper, checkerror)?;
-            Ok(())
-        },
-    )
+    enter("diopiCholesky", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, info, mat) = unsafe {
+            (call.tensor("out", out)?, call.tensor("info", info)?, call.tensor("mat", mat.cast_mut())?)
+        };
+        rules::cholesky(call, &out, &info, &mat, upper, checkerror)?;
+        Ok(())
+    })
 }
 
 /// Computes the gradient of the Cholesky decomposition.
@@ -596,22 +466,18 @@ pub unsafe extern "C" fn diopiCholeskyBackward(
     l: diopi_runtime::ffi::diopiConstTensorHandle_t,
     upper: bool,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiCholeskyBackward",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (grad_mat, grad_output, l) = unsafe {
-                (
-                    call.tensor("grad_mat", grad_mat)?,
-                    call.tensor("grad_output", grad_output.cast_mut())?,
-                    call.tensor("l", l.cast_mut())?,
-                )
-            };
-            rules::cholesky_gradient(call, &grad_mat, &grad_output, &l, upper)?;
-            Ok(())
-        },
-    )
+    enter("diopiCholeskyBackward", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (grad_mat, grad_output, l) = unsafe {
+            (
+                call.tensor("grad_mat", grad_mat)?,
+                call.tensor("grad_output", grad_output.cast_mut())?,
+                call.tensor("l", l.cast_mut())?,
+            )
+        };
+        rules::cholesky_gradient(call, &grad_mat, &grad_output, &l, upper)?;
+        Ok(())
+    })
 }
 
 /// Solves systems of equations with triangular matrices.
@@ -634,32 +500,19 @@ pub unsafe extern "C" fn diopiTriangularSolve(
     transpose: bool,
     unitriangular: bool,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiTriangularSolve",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, cloned_mat, b, mat) = unsafe {
-                (
-                    call.tensor("out", out)?,
-                    call.tensor("cloned_mat", cloned_mat)?,
-                    call.tensor("b", b.cast_mut())?,
-                    call.tensor("mat", mat.cast_mut())?,
-                )
-            };
-            rules::triangular_solve(
-                call,
-                &out,
-                &cloned_mat,
-                &b,
-                &mat,
-                upper,
-                transpose,
-                unitriangular,
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiTriangularSolve", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, cloned_mat, b, mat) = unsafe {
+            (
+                call.tensor("out", out)?,
+                call.tensor("cloned_mat", cloned_mat)?,
+                call.tensor("b", b.cast_mut())?,
+                call.tensor("mat", mat.cast_mut())?,
+            )
+        };
+        rules::triangular_solve(call, &out, &cloned_mat, &b, &mat, upper, transpose, unitriangular)?;
+        Ok(())
+    })
 }
 
 /// Computes the gradients of solutions with triangular matrices.
@@ -685,36 +538,32 @@ pub unsafe extern "C" fn diopiTriangularSolveBackward(
     transpose: bool,
     unitriangular: bool,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiTriangularSolveBackward",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (grad_b, grad_mat, grad_x, grad_cloned_mat, x, mat) = unsafe {
-                (
-                    call.tensor("grad_b", grad_b)?,
-                    call.tensor("grad_mat", grad_mat)?,
-                    call.tensor("grad_x", grad_x.cast_mut())?,
-                    call.optional_tensor("grad_cloned_mat", grad_cloned_mat.cast_mut())?,
-                    call.tensor("x", x.cast_mut())?,
-                    call.tensor("mat", mat.cast_mut())?,
-                )
-            };
-            rules::triangular_solve_gradient(
-                call,
-                &grad_b,
-                &grad_mat,
-                &grad_x,
-                grad_cloned_mat.as_ref(),
-                &x,
-                &mat,
-                upper,
-                transpose,
-                unitriangular,
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiTriangularSolveBackward", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (grad_b, grad_mat, grad_x, grad_cloned_mat, x, mat) = unsafe {
+            (
+                call.tensor("grad_b", grad_b)?,
+                call.tensor("grad_mat", grad_mat)?,
+                call.tensor("grad_x", grad_x.cast_mut())?,
+                call.optional_tensor("grad_cloned_mat", grad_cloned_mat.cast_mut())?,
+                call.tensor("x", x.cast_mut())?,
+                call.tensor("mat", mat.cast_mut())?,
+            )
+        };
+        rules::triangular_solve_gradient(
+            call,
+            &grad_b,
+            &grad_mat,
+            &grad_x,
+            grad_cloned_mat.as_ref(),
+            &x,
+            &mat,
+            upper,
+            transpose,
+            unitriangular,
+        )?;
+        Ok(())
+    })
 }
 
 /// Computes the QR decomposition.
@@ -733,21 +582,17 @@ pub unsafe extern "C" fn diopiLinalgQR(
     q: diopi_runtime::ffi::diopiTensorHandle_t,
     r: diopi_runtime::ffi::diopiTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiLinalgQR",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (a, mode, q, r) = unsafe {
-                (
-                    call.tensor("a", a.cast_mut())?,
-                    call.text("mode", mode)?,
-                    call.tensor("q", q)?,
-                    call.tensor("r", r)?,
-                )
-            };
-            rules::qr(call, &q, &r, &a, mode)?;
-            Ok(())
-        },
-    )
+    enter("diopiLinalgQR", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (a, mode, q, r) = unsafe {
+            (
+                call.tensor("a", a.cast_mut())?,
+                call.text("mode", mode)?,
+                call.tensor("q", q)?,
+                call.tensor("r", r)?,
+            )
+        };
+        rules::qr(call, &q, &r, &a, mode)?;
+        Ok(())
+    })
 }

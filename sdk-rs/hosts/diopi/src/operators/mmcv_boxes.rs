@@ -4,13 +4,8 @@
 
 use crate::diopi_runtime;
 
-#[allow(
-    unused_imports,
-    reason = "the steps of the functions determine which of the names are used"
-)]
-use crate::compute::{
-    BOOL, COMPLEX, DataType, FLOAT, INTEGER, Method, enter, rules, wide,
-};
+#[allow(unused_imports, reason = "the steps of the functions determine which of the names are used")]
+use crate::compute::{BOOL, COMPLEX, DataType, FLOAT, INTEGER, Method, enter, rules, wide};
 
 /// Selects boxes by non-maximum suppression.
 ///
@@ -29,22 +24,18 @@ pub unsafe extern "C" fn diopiNmsMmcv(
     iou_threshold: f64,
     offset: i64,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiNmsMmcv",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, dets, scores) = unsafe {
-                (
-                    call.place("out", out)?,
-                    call.tensor("dets", dets.cast_mut())?,
-                    call.tensor("scores", scores.cast_mut())?,
-                )
-            };
-            rules::detection::nms(call, out, &dets, &scores, iou_threshold, offset)?;
-            Ok(())
-        },
-    )
+    enter("diopiNmsMmcv", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, dets, scores) = unsafe {
+            (
+                call.place("out", out)?,
+                call.tensor("dets", dets.cast_mut())?,
+                call.tensor("scores", scores.cast_mut())?,
+            )
+        };
+        rules::detection::nms(call, out, &dets, &scores, iou_threshold, offset)?;
+        Ok(())
+    })
 }
 
 /// Computes how much boxes overlap.
@@ -65,30 +56,18 @@ pub unsafe extern "C" fn diopiBboxOverlapsMmcv(
     offset: i64,
     aligned: bool,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiBboxOverlapsMmcv",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (ious, bboxes1, bboxes2) = unsafe {
-                (
-                    call.tensor("ious", ious)?,
-                    call.tensor("bboxes1", bboxes1.cast_mut())?,
-                    call.tensor("bboxes2", bboxes2.cast_mut())?,
-                )
-            };
-            rules::detection::overlaps(
-                call,
-                &ious,
-                &bboxes1,
-                &bboxes2,
-                mode,
-                offset,
-                aligned,
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiBboxOverlapsMmcv", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (ious, bboxes1, bboxes2) = unsafe {
+            (
+                call.tensor("ious", ious)?,
+                call.tensor("bboxes1", bboxes1.cast_mut())?,
+                call.tensor("bboxes2", bboxes2.cast_mut())?,
+            )
+        };
+        rules::detection::overlaps(call, &ious, &bboxes1, &bboxes2, mode, offset, aligned)?;
+        Ok(())
+    })
 }
 
 /// Applies RoI Align.
@@ -115,37 +94,33 @@ pub unsafe extern "C" fn diopiRoiAlignMmcv(
     spatial_scale: f32,
     aligned: bool,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiRoiAlignMmcv",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (output, argmax_y, argmax_x, input, rois) = unsafe {
-                (
-                    call.tensor("output", output)?,
-                    call.tensor("argmax_y", argmax_y)?,
-                    call.tensor("argmax_x", argmax_x)?,
-                    call.tensor("input", input.cast_mut())?,
-                    call.tensor("rois", rois.cast_mut())?,
-                )
-            };
-            rules::detection::roi_align(
-                call,
-                &output,
-                &argmax_y,
-                &argmax_x,
-                &input,
-                &rois,
-                aligned_height,
-                aligned_width,
-                sampling_ratio,
-                pool_mode,
-                spatial_scale,
-                aligned,
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiRoiAlignMmcv", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (output, argmax_y, argmax_x, input, rois) = unsafe {
+            (
+                call.tensor("output", output)?,
+                call.tensor("argmax_y", argmax_y)?,
+                call.tensor("argmax_x", argmax_x)?,
+                call.tensor("input", input.cast_mut())?,
+                call.tensor("rois", rois.cast_mut())?,
+            )
+        };
+        rules::detection::roi_align(
+            call,
+            &output,
+            &argmax_y,
+            &argmax_x,
+            &input,
+            &rois,
+            aligned_height,
+            aligned_width,
+            sampling_ratio,
+            pool_mode,
+            spatial_scale,
+            aligned,
+        )?;
+        Ok(())
+    })
 }
 
 /// Computes the gradient of RoI Align.
@@ -172,37 +147,33 @@ pub unsafe extern "C" fn diopiRoiAlignBackwardMmcv(
     spatial_scale: f32,
     aligned: bool,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiRoiAlignBackwardMmcv",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (grad_input, grad_output, rois, argmax_y, argmax_x) = unsafe {
-                (
-                    call.tensor("grad_input", grad_input)?,
-                    call.tensor("grad_output", grad_output.cast_mut())?,
-                    call.tensor("rois", rois.cast_mut())?,
-                    call.tensor("argmax_y", argmax_y.cast_mut())?,
-                    call.tensor("argmax_x", argmax_x.cast_mut())?,
-                )
-            };
-            rules::detection::roi_align_backward(
-                call,
-                &grad_input,
-                &grad_output,
-                &rois,
-                &argmax_y,
-                &argmax_x,
-                aligned_height,
-                aligned_width,
-                sampling_ratio,
-                pool_mode,
-                spatial_scale,
-                aligned,
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiRoiAlignBackwardMmcv", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (grad_input, grad_output, rois, argmax_y, argmax_x) = unsafe {
+            (
+                call.tensor("grad_input", grad_input)?,
+                call.tensor("grad_output", grad_output.cast_mut())?,
+                call.tensor("rois", rois.cast_mut())?,
+                call.tensor("argmax_y", argmax_y.cast_mut())?,
+                call.tensor("argmax_x", argmax_x.cast_mut())?,
+            )
+        };
+        rules::detection::roi_align_backward(
+            call,
+            &grad_input,
+            &grad_output,
+            &rois,
+            &argmax_y,
+            &argmax_x,
+            aligned_height,
+            aligned_width,
+            sampling_ratio,
+            pool_mode,
+            spatial_scale,
+            aligned,
+        )?;
+        Ok(())
+    })
 }
 
 /// Finds the largest pixel in each cell of regions.
@@ -225,45 +196,34 @@ pub unsafe extern "C" fn diopiRoiPoolMmcv(
     pooled_width: i64,
     spatial_scale: f32,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiRoiPoolMmcv",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (output, argmax, input, rois) = unsafe {
-                (
-                    call.tensor("output", output)?,
-                    call.tensor("argmax", argmax)?,
-                    call.tensor("input", input.cast_mut())?,
-                    call.tensor("rois", rois.cast_mut())?,
-                )
-            };
-            let mut out_result = call
-                .output(&output, input.data_type(), &[&input, &rois])?;
-            let mut indices_result = call
-                .output(&argmax, DataType::INT64, &[&input, &rois])?;
-            call.run(
-                &Method::new("roi_pool", FLOAT),
-                input.data_type(),
-                |device, launch| {
-                    device
-                        .roi_pool(
-                            launch,
-                            out_result.elements(),
-                            indices_result.elements(),
-                            input.elements(),
-                            rois.elements(),
-                            pooled_height,
-                            pooled_width,
-                            f64::from(spatial_scale),
-                        )
-                },
-            )?;
-            out_result.finish()?;
-            indices_result.finish()?;
-            Ok(())
-        },
-    )
+    enter("diopiRoiPoolMmcv", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (output, argmax, input, rois) = unsafe {
+            (
+                call.tensor("output", output)?,
+                call.tensor("argmax", argmax)?,
+                call.tensor("input", input.cast_mut())?,
+                call.tensor("rois", rois.cast_mut())?,
+            )
+        };
+        let mut out_result = call.output(&output, input.data_type(), &[&input, &rois])?;
+        let mut indices_result = call.output(&argmax, DataType::INT64, &[&input, &rois])?;
+        call.run(&Method::new("roi_pool", FLOAT), input.data_type(), |device, launch| {
+            device.roi_pool(
+                launch,
+                out_result.elements(),
+                indices_result.elements(),
+                input.elements(),
+                rois.elements(),
+                pooled_height,
+                pooled_width,
+                f64::from(spatial_scale),
+            )
+        })?;
+        out_result.finish()?;
+        indices_result.finish()?;
+        Ok(())
+    })
 }
 
 /// Computes the gradient of RoI pooling.
@@ -286,41 +246,28 @@ pub unsafe extern "C" fn diopiRoiPoolBackwardMmcv(
     _pooled_width: i64,
     _spatial_scale: f32,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiRoiPoolBackwardMmcv",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (grad_input, grad_output, rois, argmax) = unsafe {
-                (
-                    call.tensor("grad_input", grad_input)?,
-                    call.tensor("grad_output", grad_output.cast_mut())?,
-                    call.tensor("rois", rois.cast_mut())?,
-                    call.tensor("argmax", argmax.cast_mut())?,
-                )
-            };
-            let mut dx_result = call
-                .output(
-                    &grad_input,
-                    grad_output.data_type(),
-                    &[&rois, &argmax, &grad_output],
-                )?;
-            call.run(
-                &Method::new("roi_pool_grad", FLOAT),
-                rois.data_type(),
-                |device, launch| {
-                    device
-                        .roi_pool_grad(
-                            launch,
-                            dx_result.elements(),
-                            rois.elements(),
-                            argmax.elements(),
-                            grad_output.elements(),
-                        )
-                },
-            )?;
-            dx_result.finish()?;
-            Ok(())
-        },
-    )
+    enter("diopiRoiPoolBackwardMmcv", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (grad_input, grad_output, rois, argmax) = unsafe {
+            (
+                call.tensor("grad_input", grad_input)?,
+                call.tensor("grad_output", grad_output.cast_mut())?,
+                call.tensor("rois", rois.cast_mut())?,
+                call.tensor("argmax", argmax.cast_mut())?,
+            )
+        };
+        let mut dx_result =
+            call.output(&grad_input, grad_output.data_type(), &[&rois, &argmax, &grad_output])?;
+        call.run(&Method::new("roi_pool_grad", FLOAT), rois.data_type(), |device, launch| {
+            device.roi_pool_grad(
+                launch,
+                dx_result.elements(),
+                rois.elements(),
+                argmax.elements(),
+                grad_output.elements(),
+            )
+        })?;
+        dx_result.finish()?;
+        Ok(())
+    })
 }

@@ -4,13 +4,8 @@
 
 use crate::diopi_runtime;
 
-#[allow(
-    unused_imports,
-    reason = "the steps of the functions determine which of the names are used"
-)]
-use crate::compute::{
-    BOOL, COMPLEX, DataType, FLOAT, INTEGER, Method, enter, rules, wide,
-};
+#[allow(unused_imports, reason = "the steps of the functions determine which of the names are used")]
+use crate::compute::{BOOL, COMPLEX, DataType, FLOAT, INTEGER, Method, enter, rules, wide};
 
 /// Sums features of neighbors by the scores of weight matrices.
 ///
@@ -37,32 +32,20 @@ pub unsafe extern "C" fn diopiAssignScoreWithkMmcv(
     _out_dim: i64,
     aggregate: i64,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiAssignScoreWithkMmcv",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (output, points, centers, scores, knn_idx) = unsafe {
-                (
-                    call.tensor("output", output)?,
-                    call.tensor("points", points.cast_mut())?,
-                    call.tensor("centers", centers.cast_mut())?,
-                    call.tensor("scores", scores.cast_mut())?,
-                    call.tensor("knn_idx", knn_idx.cast_mut())?,
-                )
-            };
-            rules::clouds::assign_scores(
-                call,
-                &output,
-                &points,
-                &centers,
-                &scores,
-                &knn_idx,
-                aggregate,
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiAssignScoreWithkMmcv", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (output, points, centers, scores, knn_idx) = unsafe {
+            (
+                call.tensor("output", output)?,
+                call.tensor("points", points.cast_mut())?,
+                call.tensor("centers", centers.cast_mut())?,
+                call.tensor("scores", scores.cast_mut())?,
+                call.tensor("knn_idx", knn_idx.cast_mut())?,
+            )
+        };
+        rules::clouds::assign_scores(call, &output, &points, &centers, &scores, &knn_idx, aggregate)?;
+        Ok(())
+    })
 }
 
 /// Computes the gradients of the sums of features of neighbors.
@@ -93,47 +76,34 @@ pub unsafe extern "C" fn diopiAssignScoreWithkBackwardMmcv(
     _out_dim: i64,
     aggregate: i64,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiAssignScoreWithkBackwardMmcv",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (
-                grad_points,
-                grad_centers,
-                grad_scores,
-                grad_out,
-                points,
-                centers,
-                scores,
-                knn_idx,
-            ) = unsafe {
-                (
-                    call.tensor("grad_points", grad_points)?,
-                    call.tensor("grad_centers", grad_centers)?,
-                    call.tensor("grad_scores", grad_scores)?,
-                    call.tensor("grad_out", grad_out.cast_mut())?,
-                    call.tensor("points", points.cast_mut())?,
-                    call.tensor("centers", centers.cast_mut())?,
-                    call.tensor("scores", scores.cast_mut())?,
-                    call.tensor("knn_idx", knn_idx.cast_mut())?,
-                )
-            };
-            rules::clouds::assign_scores_backward(
-                call,
-                &grad_points,
-                &grad_centers,
-                &grad_scores,
-                &grad_out,
-                &points,
-                &centers,
-                &scores,
-                &knn_idx,
-                aggregate,
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiAssignScoreWithkBackwardMmcv", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (grad_points, grad_centers, grad_scores, grad_out, points, centers, scores, knn_idx) = unsafe {
+            (
+                call.tensor("grad_points", grad_points)?,
+                call.tensor("grad_centers", grad_centers)?,
+                call.tensor("grad_scores", grad_scores)?,
+                call.tensor("grad_out", grad_out.cast_mut())?,
+                call.tensor("points", points.cast_mut())?,
+                call.tensor("centers", centers.cast_mut())?,
+                call.tensor("scores", scores.cast_mut())?,
+                call.tensor("knn_idx", knn_idx.cast_mut())?,
+            )
+        };
+        rules::clouds::assign_scores_backward(
+            call,
+            &grad_points,
+            &grad_centers,
+            &grad_scores,
+            &grad_out,
+            &points,
+            &centers,
+            &scores,
+            &knn_idx,
+            aggregate,
+        )?;
+        Ok(())
+    })
 }
 
 /// Pools the features of the points in the voxels of boxes.
@@ -156,34 +126,30 @@ pub unsafe extern "C" fn diopiRoiawarePool3dMmcv(
     pts_feature: diopi_runtime::ffi::diopiConstTensorHandle_t,
     pool_method: i64,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiRoiawarePool3dMmcv",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (argmax, pts_idx_of_voxels, pooled_features, rois, pts, pts_feature) = unsafe {
-                (
-                    call.tensor("argmax", argmax)?,
-                    call.tensor("pts_idx_of_voxels", pts_idx_of_voxels)?,
-                    call.tensor("pooled_features", pooled_features)?,
-                    call.tensor("rois", rois.cast_mut())?,
-                    call.tensor("pts", pts.cast_mut())?,
-                    call.tensor("pts_feature", pts_feature.cast_mut())?,
-                )
-            };
-            rules::clouds::pool_boxes(
-                call,
-                &argmax,
-                &pts_idx_of_voxels,
-                &pooled_features,
-                &rois,
-                &pts,
-                &pts_feature,
-                pool_method,
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiRoiawarePool3dMmcv", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (argmax, pts_idx_of_voxels, pooled_features, rois, pts, pts_feature) = unsafe {
+            (
+                call.tensor("argmax", argmax)?,
+                call.tensor("pts_idx_of_voxels", pts_idx_of_voxels)?,
+                call.tensor("pooled_features", pooled_features)?,
+                call.tensor("rois", rois.cast_mut())?,
+                call.tensor("pts", pts.cast_mut())?,
+                call.tensor("pts_feature", pts_feature.cast_mut())?,
+            )
+        };
+        rules::clouds::pool_boxes(
+            call,
+            &argmax,
+            &pts_idx_of_voxels,
+            &pooled_features,
+            &rois,
+            &pts,
+            &pts_feature,
+            pool_method,
+        )?;
+        Ok(())
+    })
 }
 
 /// Computes the gradient of the features of the voxels of boxes.
@@ -203,30 +169,26 @@ pub unsafe extern "C" fn diopiRoiawarePool3dBackwardMmcv(
     grad_out: diopi_runtime::ffi::diopiConstTensorHandle_t,
     pool_method: i64,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiRoiawarePool3dBackwardMmcv",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (grad_in, pts_idx_of_voxels, argmax, grad_out) = unsafe {
-                (
-                    call.tensor("grad_in", grad_in)?,
-                    call.tensor("pts_idx_of_voxels", pts_idx_of_voxels.cast_mut())?,
-                    call.tensor("argmax", argmax.cast_mut())?,
-                    call.tensor("grad_out", grad_out.cast_mut())?,
-                )
-            };
-            rules::clouds::pool_boxes_backward(
-                call,
-                &grad_in,
-                &pts_idx_of_voxels,
-                &argmax,
-                &grad_out,
-                pool_method,
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiRoiawarePool3dBackwardMmcv", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (grad_in, pts_idx_of_voxels, argmax, grad_out) = unsafe {
+            (
+                call.tensor("grad_in", grad_in)?,
+                call.tensor("pts_idx_of_voxels", pts_idx_of_voxels.cast_mut())?,
+                call.tensor("argmax", argmax.cast_mut())?,
+                call.tensor("grad_out", grad_out.cast_mut())?,
+            )
+        };
+        rules::clouds::pool_boxes_backward(
+            call,
+            &grad_in,
+            &pts_idx_of_voxels,
+            &argmax,
+            &grad_out,
+            pool_method,
+        )?;
+        Ok(())
+    })
 }
 
 /// Collects the points in each box.
@@ -246,52 +208,35 @@ pub unsafe extern "C" fn diopiRoipointPool3dMmcv(
     boxes3d: diopi_runtime::ffi::diopiConstTensorHandle_t,
     pts_feature: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiRoipointPool3dMmcv",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (pooled_features, pooled_empty_flag, xyz, boxes3d, pts_feature) = unsafe {
-                (
-                    call.tensor("pooled_features", pooled_features)?,
-                    call.tensor("pooled_empty_flag", pooled_empty_flag)?,
-                    call.tensor("xyz", xyz.cast_mut())?,
-                    call.tensor("boxes3d", boxes3d.cast_mut())?,
-                    call.tensor("pts_feature", pts_feature.cast_mut())?,
-                )
-            };
-            let mut out_result = call
-                .output(
-                    &pooled_features,
-                    pts_feature.data_type(),
-                    &[&xyz, &boxes3d, &pts_feature],
-                )?;
-            let mut empty_result = call
-                .output(
-                    &pooled_empty_flag,
-                    DataType::INT64,
-                    &[&xyz, &boxes3d, &pts_feature],
-                )?;
-            call.run(
-                &Method::new("roi_point_pool", FLOAT),
-                xyz.data_type(),
-                |device, launch| {
-                    device
-                        .roi_point_pool(
-                            launch,
-                            out_result.elements(),
-                            empty_result.elements(),
-                            xyz.elements(),
-                            boxes3d.elements(),
-                            pts_feature.elements(),
-                        )
-                },
-            )?;
-            out_result.finish()?;
-            empty_result.finish()?;
-            Ok(())
-        },
-    )
+    enter("diopiRoipointPool3dMmcv", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (pooled_features, pooled_empty_flag, xyz, boxes3d, pts_feature) = unsafe {
+            (
+                call.tensor("pooled_features", pooled_features)?,
+                call.tensor("pooled_empty_flag", pooled_empty_flag)?,
+                call.tensor("xyz", xyz.cast_mut())?,
+                call.tensor("boxes3d", boxes3d.cast_mut())?,
+                call.tensor("pts_feature", pts_feature.cast_mut())?,
+            )
+        };
+        let mut out_result =
+            call.output(&pooled_features, pts_feature.data_type(), &[&xyz, &boxes3d, &pts_feature])?;
+        let mut empty_result =
+            call.output(&pooled_empty_flag, DataType::INT64, &[&xyz, &boxes3d, &pts_feature])?;
+        call.run(&Method::new("roi_point_pool", FLOAT), xyz.data_type(), |device, launch| {
+            device.roi_point_pool(
+                launch,
+                out_result.elements(),
+                empty_result.elements(),
+                xyz.elements(),
+                boxes3d.elements(),
+                pts_feature.elements(),
+            )
+        })?;
+        out_result.finish()?;
+        empty_result.finish()?;
+        Ok(())
+    })
 }
 
 /// Pools the features of the points of each voxel.
@@ -310,22 +255,18 @@ pub unsafe extern "C" fn diopiDynamicPointToVoxelMmcv(
     coors: diopi_runtime::ffi::diopiConstTensorHandle_t,
     reduce_type: i64,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiDynamicPointToVoxelMmcv",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (outlist, feats, coors) = unsafe {
-                (
-                    call.place("outlist", outlist)?,
-                    call.tensor("feats", feats.cast_mut())?,
-                    call.tensor("coors", coors.cast_mut())?,
-                )
-            };
-            rules::clouds::pool_voxels(call, outlist, &feats, &coors, reduce_type)?;
-            Ok(())
-        },
-    )
+    enter("diopiDynamicPointToVoxelMmcv", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (outlist, feats, coors) = unsafe {
+            (
+                call.place("outlist", outlist)?,
+                call.tensor("feats", feats.cast_mut())?,
+                call.tensor("coors", coors.cast_mut())?,
+            )
+        };
+        rules::clouds::pool_voxels(call, outlist, &feats, &coors, reduce_type)?;
+        Ok(())
+    })
 }
 
 /// Computes the gradient of the features of voxels.
@@ -348,28 +289,24 @@ pub unsafe extern "C" fn diopiDynamicPointToVoxelBackwardMmcv(
     _reduce_count: diopi_runtime::ffi::diopiConstTensorHandle_t,
     reduce_type: i64,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiDynamicPointToVoxelBackwardMmcv",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (grad_feats, grad_reduced_feats, feats, coors_idx) = unsafe {
-                (
-                    call.tensor("grad_feats", grad_feats)?,
-                    call.tensor("grad_reduced_feats", grad_reduced_feats.cast_mut())?,
-                    call.tensor("feats", feats.cast_mut())?,
-                    call.tensor("coors_idx", coors_idx.cast_mut())?,
-                )
-            };
-            rules::clouds::pool_voxels_backward(
-                call,
-                &grad_feats,
-                &grad_reduced_feats,
-                &feats,
-                &coors_idx,
-                reduce_type,
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiDynamicPointToVoxelBackwardMmcv", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (grad_feats, grad_reduced_feats, feats, coors_idx) = unsafe {
+            (
+                call.tensor("grad_feats", grad_feats)?,
+                call.tensor("grad_reduced_feats", grad_reduced_feats.cast_mut())?,
+                call.tensor("feats", feats.cast_mut())?,
+                call.tensor("coors_idx", coors_idx.cast_mut())?,
+            )
+        };
+        rules::clouds::pool_voxels_backward(
+            call,
+            &grad_feats,
+            &grad_reduced_feats,
+            &feats,
+            &coors_idx,
+            reduce_type,
+        )?;
+        Ok(())
+    })
 }

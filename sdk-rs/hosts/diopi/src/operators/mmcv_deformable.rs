@@ -4,13 +4,8 @@
 
 use crate::diopi_runtime;
 
-#[allow(
-    unused_imports,
-    reason = "the steps of the functions determine which of the names are used"
-)]
-use crate::compute::{
-    BOOL, COMPLEX, DataType, FLOAT, INTEGER, Method, enter, rules, wide,
-};
+#[allow(unused_imports, reason = "the steps of the functions determine which of the names are used")]
+use crate::compute::{BOOL, COMPLEX, DataType, FLOAT, INTEGER, Method, enter, rules, wide};
 
 /// Computes a deformable convolution.
 ///
@@ -42,38 +37,34 @@ pub unsafe extern "C" fn diopiDeformConvMmcv(
     _deform_groups: i64,
     _im2col_step: i64,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiDeformConvMmcv",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (output, columns, ones, input, weight, offset) = unsafe {
-                (
-                    call.tensor("output", output)?,
-                    call.tensor("columns", columns)?,
-                    call.tensor("ones", ones)?,
-                    call.tensor("input", input.cast_mut())?,
-                    call.tensor("weight", weight.cast_mut())?,
-                    call.tensor("offset", offset.cast_mut())?,
-                )
-            };
-            rules::deformable::convolution(
-                call,
-                &output,
-                &columns,
-                &ones,
-                &input,
-                &weight,
-                &offset,
-                &[k_h, k_w],
-                &[d_h, d_w],
-                &[pad_h, pad_w],
-                &[dilation_h, dilation_w],
-                groups,
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiDeformConvMmcv", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (output, columns, ones, input, weight, offset) = unsafe {
+            (
+                call.tensor("output", output)?,
+                call.tensor("columns", columns)?,
+                call.tensor("ones", ones)?,
+                call.tensor("input", input.cast_mut())?,
+                call.tensor("weight", weight.cast_mut())?,
+                call.tensor("offset", offset.cast_mut())?,
+            )
+        };
+        rules::deformable::convolution(
+            call,
+            &output,
+            &columns,
+            &ones,
+            &input,
+            &weight,
+            &offset,
+            &[k_h, k_w],
+            &[d_h, d_w],
+            &[pad_h, pad_w],
+            &[dilation_h, dilation_w],
+            groups,
+        )?;
+        Ok(())
+    })
 }
 
 /// Computes the gradients of a deformable convolution by images and offsets.
@@ -107,38 +98,34 @@ pub unsafe extern "C" fn diopiDeformConvBackwardInputMmcv(
     _deform_groups: i64,
     _im2col_step: i64,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiDeformConvBackwardInputMmcv",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (grad_input, grad_offset, input, offset, grad_output, weight) = unsafe {
-                (
-                    call.tensor("grad_input", grad_input)?,
-                    call.tensor("grad_offset", grad_offset)?,
-                    call.tensor("input", input.cast_mut())?,
-                    call.tensor("offset", offset.cast_mut())?,
-                    call.tensor("grad_output", grad_output.cast_mut())?,
-                    call.tensor("weight", weight.cast_mut())?,
-                )
-            };
-            rules::deformable::convolution_backward_input(
-                call,
-                &grad_input,
-                &grad_offset,
-                &input,
-                &offset,
-                &grad_output,
-                &weight,
-                &[k_h, k_w],
-                &[d_h, d_w],
-                &[pad_h, pad_w],
-                &[dilation_h, dilation_w],
-                groups,
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiDeformConvBackwardInputMmcv", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (grad_input, grad_offset, input, offset, grad_output, weight) = unsafe {
+            (
+                call.tensor("grad_input", grad_input)?,
+                call.tensor("grad_offset", grad_offset)?,
+                call.tensor("input", input.cast_mut())?,
+                call.tensor("offset", offset.cast_mut())?,
+                call.tensor("grad_output", grad_output.cast_mut())?,
+                call.tensor("weight", weight.cast_mut())?,
+            )
+        };
+        rules::deformable::convolution_backward_input(
+            call,
+            &grad_input,
+            &grad_offset,
+            &input,
+            &offset,
+            &grad_output,
+            &weight,
+            &[k_h, k_w],
+            &[d_h, d_w],
+            &[pad_h, pad_w],
+            &[dilation_h, dilation_w],
+            groups,
+        )?;
+        Ok(())
+    })
 }
 
 /// Computes the gradient of a deformable convolution by the kernels.
@@ -172,35 +159,31 @@ pub unsafe extern "C" fn diopiDeformConvBackwardParametersMmcv(
     _im2col_step: i64,
     scale: f32,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiDeformConvBackwardParametersMmcv",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (grad_output, grad_weight, input, offset) = unsafe {
-                (
-                    call.tensor("grad_output", grad_output)?,
-                    call.tensor("grad_weight", grad_weight)?,
-                    call.tensor("input", input.cast_mut())?,
-                    call.tensor("offset", offset.cast_mut())?,
-                )
-            };
-            rules::deformable::convolution_backward_weight(
-                call,
-                &grad_weight,
-                &grad_output,
-                &input,
-                &offset,
-                &[k_h, k_w],
-                &[d_h, d_w],
-                &[pad_h, pad_w],
-                &[dilation_h, dilation_w],
-                groups,
-                scale,
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiDeformConvBackwardParametersMmcv", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (grad_output, grad_weight, input, offset) = unsafe {
+            (
+                call.tensor("grad_output", grad_output)?,
+                call.tensor("grad_weight", grad_weight)?,
+                call.tensor("input", input.cast_mut())?,
+                call.tensor("offset", offset.cast_mut())?,
+            )
+        };
+        rules::deformable::convolution_backward_weight(
+            call,
+            &grad_weight,
+            &grad_output,
+            &input,
+            &offset,
+            &[k_h, k_w],
+            &[d_h, d_w],
+            &[pad_h, pad_w],
+            &[dilation_h, dilation_w],
+            groups,
+            scale,
+        )?;
+        Ok(())
+    })
 }
 
 /// Computes a deformable convolution with a mask.
@@ -235,43 +218,39 @@ pub unsafe extern "C" fn diopiModulatedDeformConvMmcv(
     _deformable_group: i64,
     with_bias: bool,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiModulatedDeformConvMmcv",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (output, columns, ones, input, weight, bias, offset, mask) = unsafe {
-                (
-                    call.tensor("output", output)?,
-                    call.tensor("columns", columns)?,
-                    call.tensor("ones", ones)?,
-                    call.tensor("input", input.cast_mut())?,
-                    call.tensor("weight", weight.cast_mut())?,
-                    call.tensor("bias", bias.cast_mut())?,
-                    call.tensor("offset", offset.cast_mut())?,
-                    call.tensor("mask", mask.cast_mut())?,
-                )
-            };
-            rules::deformable::masked_convolution(
-                call,
-                &output,
-                &columns,
-                &ones,
-                &input,
-                &weight,
-                &bias,
-                &offset,
-                &mask,
-                &[kernel_h, kernel_w],
-                &[stride_h, stride_w],
-                &[pad_h, pad_w],
-                &[dilation_h, dilation_w],
-                group,
-                with_bias,
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiModulatedDeformConvMmcv", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (output, columns, ones, input, weight, bias, offset, mask) = unsafe {
+            (
+                call.tensor("output", output)?,
+                call.tensor("columns", columns)?,
+                call.tensor("ones", ones)?,
+                call.tensor("input", input.cast_mut())?,
+                call.tensor("weight", weight.cast_mut())?,
+                call.tensor("bias", bias.cast_mut())?,
+                call.tensor("offset", offset.cast_mut())?,
+                call.tensor("mask", mask.cast_mut())?,
+            )
+        };
+        rules::deformable::masked_convolution(
+            call,
+            &output,
+            &columns,
+            &ones,
+            &input,
+            &weight,
+            &bias,
+            &offset,
+            &mask,
+            &[kernel_h, kernel_w],
+            &[stride_h, stride_w],
+            &[pad_h, pad_w],
+            &[dilation_h, dilation_w],
+            group,
+            with_bias,
+        )?;
+        Ok(())
+    })
 }
 
 /// Computes the gradients of a deformable convolution with a mask.
@@ -311,58 +290,54 @@ pub unsafe extern "C" fn diopiModulatedDeformConvBackwardMmcv(
     _deformable_group: i64,
     with_bias: bool,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiModulatedDeformConvBackwardMmcv",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (
-                grad_input,
-                grad_weight,
-                grad_bias,
-                grad_offset,
-                grad_mask,
-                input,
-                weight,
-                offset,
-                mask,
-                grad_output,
-            ) = unsafe {
-                (
-                    call.tensor("grad_input", grad_input)?,
-                    call.tensor("grad_weight", grad_weight)?,
-                    call.tensor("grad_bias", grad_bias)?,
-                    call.tensor("grad_offset", grad_offset)?,
-                    call.tensor("grad_mask", grad_mask)?,
-                    call.tensor("input", input.cast_mut())?,
-                    call.tensor("weight", weight.cast_mut())?,
-                    call.tensor("offset", offset.cast_mut())?,
-                    call.tensor("mask", mask.cast_mut())?,
-                    call.tensor("grad_output", grad_output.cast_mut())?,
-                )
-            };
-            rules::deformable::masked_convolution_backward(
-                call,
-                &grad_input,
-                &grad_weight,
-                &grad_bias,
-                &grad_offset,
-                &grad_mask,
-                &input,
-                &weight,
-                &offset,
-                &mask,
-                &grad_output,
-                &[kernel_h, kernel_w],
-                &[stride_h, stride_w],
-                &[pad_h, pad_w],
-                &[dilation_h, dilation_w],
-                group,
-                with_bias,
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiModulatedDeformConvBackwardMmcv", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (
+            grad_input,
+            grad_weight,
+            grad_bias,
+            grad_offset,
+            grad_mask,
+            input,
+            weight,
+            offset,
+            mask,
+            grad_output,
+        ) = unsafe {
+            (
+                call.tensor("grad_input", grad_input)?,
+                call.tensor("grad_weight", grad_weight)?,
+                call.tensor("grad_bias", grad_bias)?,
+                call.tensor("grad_offset", grad_offset)?,
+                call.tensor("grad_mask", grad_mask)?,
+                call.tensor("input", input.cast_mut())?,
+                call.tensor("weight", weight.cast_mut())?,
+                call.tensor("offset", offset.cast_mut())?,
+                call.tensor("mask", mask.cast_mut())?,
+                call.tensor("grad_output", grad_output.cast_mut())?,
+            )
+        };
+        rules::deformable::masked_convolution_backward(
+            call,
+            &grad_input,
+            &grad_weight,
+            &grad_bias,
+            &grad_offset,
+            &grad_mask,
+            &input,
+            &weight,
+            &offset,
+            &mask,
+            &grad_output,
+            &[kernel_h, kernel_w],
+            &[stride_h, stride_w],
+            &[pad_h, pad_w],
+            &[dilation_h, dilation_w],
+            group,
+            with_bias,
+        )?;
+        Ok(())
+    })
 }
 
 /// Sums weighted samples of images of several sizes.
@@ -385,40 +360,29 @@ pub unsafe extern "C" fn diopiMsDeformAttnMmcv(
     attn_weight: diopi_runtime::ffi::diopiConstTensorHandle_t,
     _im2col_step: i64,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiMsDeformAttnMmcv",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (
-                out,
-                value,
-                spatial_shapes,
-                level_start_index,
-                sampling_loc,
-                attn_weight,
-            ) = unsafe {
-                (
-                    call.place("out", out)?,
-                    call.tensor("value", value.cast_mut())?,
-                    call.tensor("spatial_shapes", spatial_shapes.cast_mut())?,
-                    call.tensor("level_start_index", level_start_index.cast_mut())?,
-                    call.tensor("sampling_loc", sampling_loc.cast_mut())?,
-                    call.tensor("attn_weight", attn_weight.cast_mut())?,
-                )
-            };
-            rules::deformable::attention(
-                call,
-                out,
-                &value,
-                &spatial_shapes,
-                &level_start_index,
-                &sampling_loc,
-                &attn_weight,
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiMsDeformAttnMmcv", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, value, spatial_shapes, level_start_index, sampling_loc, attn_weight) = unsafe {
+            (
+                call.place("out", out)?,
+                call.tensor("value", value.cast_mut())?,
+                call.tensor("spatial_shapes", spatial_shapes.cast_mut())?,
+                call.tensor("level_start_index", level_start_index.cast_mut())?,
+                call.tensor("sampling_loc", sampling_loc.cast_mut())?,
+                call.tensor("attn_weight", attn_weight.cast_mut())?,
+            )
+        };
+        rules::deformable::attention(
+            call,
+            out,
+            &value,
+            &spatial_shapes,
+            &level_start_index,
+            &sampling_loc,
+            &attn_weight,
+        )?;
+        Ok(())
+    })
 }
 
 /// Computes the gradients of sums of samples.
@@ -444,96 +408,63 @@ pub unsafe extern "C" fn diopiMsDeformAttnBackwardMmcv(
     grad_output: diopi_runtime::ffi::diopiConstTensorHandle_t,
     _im2col_step: i64,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiMsDeformAttnBackwardMmcv",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (
-                grad_value,
-                grad_sampling_loc,
-                grad_attn_weight,
-                value,
-                spatial_shapes,
-                level_start_index,
-                sampling_loc,
-                attn_weight,
-                grad_output,
-            ) = unsafe {
-                (
-                    call.tensor("grad_value", grad_value)?,
-                    call.tensor("grad_sampling_loc", grad_sampling_loc)?,
-                    call.tensor("grad_attn_weight", grad_attn_weight)?,
-                    call.tensor("value", value.cast_mut())?,
-                    call.tensor("spatial_shapes", spatial_shapes.cast_mut())?,
-                    call.tensor("level_start_index", level_start_index.cast_mut())?,
-                    call.tensor("sampling_loc", sampling_loc.cast_mut())?,
-                    call.tensor("attn_weight", attn_weight.cast_mut())?,
-                    call.tensor("grad_output", grad_output.cast_mut())?,
-                )
-            };
-            let mut dvalue_result = call
-                .output(
-                    &grad_value,
-                    value.data_type(),
-                    &[
-                        &value,
-                        &spatial_shapes,
-                        &level_start_index,
-                        &sampling_loc,
-                        &attn_weight,
-                        &grad_output,
-                    ],
-                )?;
-            let mut dplaces_result = call
-                .output(
-                    &grad_sampling_loc,
-                    sampling_loc.data_type(),
-                    &[
-                        &value,
-                        &spatial_shapes,
-                        &level_start_index,
-                        &sampling_loc,
-                        &attn_weight,
-                        &grad_output,
-                    ],
-                )?;
-            let mut dweights_result = call
-                .output(
-                    &grad_attn_weight,
-                    attn_weight.data_type(),
-                    &[
-                        &value,
-                        &spatial_shapes,
-                        &level_start_index,
-                        &sampling_loc,
-                        &attn_weight,
-                        &grad_output,
-                    ],
-                )?;
-            call.run(
-                &Method::new("deformable_attention_grad", FLOAT),
-                value.data_type(),
-                |device, launch| {
-                    device
-                        .deformable_attention_grad(
-                            launch,
-                            dvalue_result.elements(),
-                            dplaces_result.elements(),
-                            dweights_result.elements(),
-                            value.elements(),
-                            spatial_shapes.elements(),
-                            level_start_index.elements(),
-                            sampling_loc.elements(),
-                            attn_weight.elements(),
-                            grad_output.elements(),
-                        )
-                },
-            )?;
-            dvalue_result.finish()?;
-            dplaces_result.finish()?;
-            dweights_result.finish()?;
-            Ok(())
-        },
-    )
+    enter("diopiMsDeformAttnBackwardMmcv", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (
+            grad_value,
+            grad_sampling_loc,
+            grad_attn_weight,
+            value,
+            spatial_shapes,
+            level_start_index,
+            sampling_loc,
+            attn_weight,
+            grad_output,
+        ) = unsafe {
+            (
+                call.tensor("grad_value", grad_value)?,
+                call.tensor("grad_sampling_loc", grad_sampling_loc)?,
+                call.tensor("grad_attn_weight", grad_attn_weight)?,
+                call.tensor("value", value.cast_mut())?,
+                call.tensor("spatial_shapes", spatial_shapes.cast_mut())?,
+                call.tensor("level_start_index", level_start_index.cast_mut())?,
+                call.tensor("sampling_loc", sampling_loc.cast_mut())?,
+                call.tensor("attn_weight", attn_weight.cast_mut())?,
+                call.tensor("grad_output", grad_output.cast_mut())?,
+            )
+        };
+        let mut dvalue_result = call.output(
+            &grad_value,
+            value.data_type(),
+            &[&value, &spatial_shapes, &level_start_index, &sampling_loc, &attn_weight, &grad_output],
+        )?;
+        let mut dplaces_result = call.output(
+            &grad_sampling_loc,
+            sampling_loc.data_type(),
+            &[&value, &spatial_shapes, &level_start_index, &sampling_loc, &attn_weight, &grad_output],
+        )?;
+        let mut dweights_result = call.output(
+            &grad_attn_weight,
+            attn_weight.data_type(),
+            &[&value, &spatial_shapes, &level_start_index, &sampling_loc, &attn_weight, &grad_output],
+        )?;
+        call.run(&Method::new("deformable_attention_grad", FLOAT), value.data_type(), |device, launch| {
+            device.deformable_attention_grad(
+                launch,
+                dvalue_result.elements(),
+                dplaces_result.elements(),
+                dweights_result.elements(),
+                value.elements(),
+                spatial_shapes.elements(),
+                level_start_index.elements(),
+                sampling_loc.elements(),
+                attn_weight.elements(),
+                grad_output.elements(),
+            )
+        })?;
+        dvalue_result.finish()?;
+        dplaces_result.finish()?;
+        dweights_result.finish()?;
+        Ok(())
+    })
 }

@@ -4,13 +4,8 @@
 
 use crate::diopi_runtime;
 
-#[allow(
-    unused_imports,
-    reason = "the steps of the functions determine which of the names are used"
-)]
-use crate::compute::{
-    BOOL, COMPLEX, DataType, FLOAT, INTEGER, Method, enter, rules, wide,
-};
+#[allow(unused_imports, reason = "the steps of the functions determine which of the names are used")]
+use crate::compute::{BOOL, COMPLEX, DataType, FLOAT, INTEGER, Method, enter, rules, wide};
 
 /// Enlarges images by weighted sums of windows.
 ///
@@ -34,36 +29,32 @@ pub unsafe extern "C" fn diopiCarafeMmcv(
     group_size: i64,
     scale_factor: i64,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiCarafeMmcv",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (rfeatures, routput, rmasks, output, features, masks) = unsafe {
-                (
-                    call.tensor("rfeatures", rfeatures)?,
-                    call.tensor("routput", routput)?,
-                    call.tensor("rmasks", rmasks)?,
-                    call.tensor("output", output)?,
-                    call.tensor("features", features.cast_mut())?,
-                    call.tensor("masks", masks.cast_mut())?,
-                )
-            };
-            rules::features::carafe(
-                call,
-                &rfeatures,
-                &routput,
-                &rmasks,
-                &output,
-                &features,
-                &masks,
-                kernel_size,
-                group_size,
-                scale_factor,
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiCarafeMmcv", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (rfeatures, routput, rmasks, output, features, masks) = unsafe {
+            (
+                call.tensor("rfeatures", rfeatures)?,
+                call.tensor("routput", routput)?,
+                call.tensor("rmasks", rmasks)?,
+                call.tensor("output", output)?,
+                call.tensor("features", features.cast_mut())?,
+                call.tensor("masks", masks.cast_mut())?,
+            )
+        };
+        rules::features::carafe(
+            call,
+            &rfeatures,
+            &routput,
+            &rmasks,
+            &output,
+            &features,
+            &masks,
+            kernel_size,
+            group_size,
+            scale_factor,
+        )?;
+        Ok(())
+    })
 }
 
 /// Computes the gradients of the reassembly of features.
@@ -91,52 +82,48 @@ pub unsafe extern "C" fn diopiCarafeBackwardMmcv(
     group_size: i64,
     scale_factor: i64,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiCarafeBackwardMmcv",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (
-                rtop_grad,
-                rbottom_grad_hs,
-                rbottom_grad,
-                rmask_grad,
-                bottom_grad,
-                mask_grad,
-                top_grad,
-                rfeatures,
-                masks,
-            ) = unsafe {
-                (
-                    call.tensor("rtop_grad", rtop_grad)?,
-                    call.tensor("rbottom_grad_hs", rbottom_grad_hs)?,
-                    call.tensor("rbottom_grad", rbottom_grad)?,
-                    call.tensor("rmask_grad", rmask_grad)?,
-                    call.tensor("bottom_grad", bottom_grad)?,
-                    call.tensor("mask_grad", mask_grad)?,
-                    call.tensor("top_grad", top_grad.cast_mut())?,
-                    call.tensor("rfeatures", rfeatures.cast_mut())?,
-                    call.tensor("masks", masks.cast_mut())?,
-                )
-            };
-            rules::features::carafe_backward(
-                call,
-                &rtop_grad,
-                &rbottom_grad_hs,
-                &rbottom_grad,
-                &rmask_grad,
-                &bottom_grad,
-                &mask_grad,
-                &top_grad,
-                &rfeatures,
-                &masks,
-                kernel_size,
-                group_size,
-                scale_factor,
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiCarafeBackwardMmcv", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (
+            rtop_grad,
+            rbottom_grad_hs,
+            rbottom_grad,
+            rmask_grad,
+            bottom_grad,
+            mask_grad,
+            top_grad,
+            rfeatures,
+            masks,
+        ) = unsafe {
+            (
+                call.tensor("rtop_grad", rtop_grad)?,
+                call.tensor("rbottom_grad_hs", rbottom_grad_hs)?,
+                call.tensor("rbottom_grad", rbottom_grad)?,
+                call.tensor("rmask_grad", rmask_grad)?,
+                call.tensor("bottom_grad", bottom_grad)?,
+                call.tensor("mask_grad", mask_grad)?,
+                call.tensor("top_grad", top_grad.cast_mut())?,
+                call.tensor("rfeatures", rfeatures.cast_mut())?,
+                call.tensor("masks", masks.cast_mut())?,
+            )
+        };
+        rules::features::carafe_backward(
+            call,
+            &rtop_grad,
+            &rbottom_grad_hs,
+            &rbottom_grad,
+            &rmask_grad,
+            &bottom_grad,
+            &mask_grad,
+            &top_grad,
+            &rfeatures,
+            &masks,
+            kernel_size,
+            group_size,
+            scale_factor,
+        )?;
+        Ok(())
+    })
 }
 
 /// Enlarges images by weighted sums of windows.
@@ -157,40 +144,30 @@ pub unsafe extern "C" fn diopiCarafeNaiveMmcv(
     group_size: i64,
     scale_factor: i64,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiCarafeNaiveMmcv",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (output, features, masks) = unsafe {
-                (
-                    call.tensor("output", output)?,
-                    call.tensor("features", features.cast_mut())?,
-                    call.tensor("masks", masks.cast_mut())?,
-                )
-            };
-            let mut out_result = call
-                .output(&output, features.data_type(), &[&features, &masks])?;
-            call.run(
-                &Method::new("carafe", FLOAT),
-                features.data_type(),
-                |device, launch| {
-                    device
-                        .carafe(
-                            launch,
-                            out_result.elements(),
-                            features.elements(),
-                            masks.elements(),
-                            kernel_size,
-                            group_size,
-                            scale_factor,
-                        )
-                },
-            )?;
-            out_result.finish()?;
-            Ok(())
-        },
-    )
+    enter("diopiCarafeNaiveMmcv", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (output, features, masks) = unsafe {
+            (
+                call.tensor("output", output)?,
+                call.tensor("features", features.cast_mut())?,
+                call.tensor("masks", masks.cast_mut())?,
+            )
+        };
+        let mut out_result = call.output(&output, features.data_type(), &[&features, &masks])?;
+        call.run(&Method::new("carafe", FLOAT), features.data_type(), |device, launch| {
+            device.carafe(
+                launch,
+                out_result.elements(),
+                features.elements(),
+                masks.elements(),
+                kernel_size,
+                group_size,
+                scale_factor,
+            )
+        })?;
+        out_result.finish()?;
+        Ok(())
+    })
 }
 
 /// Computes the gradients of the reassembly of features.
@@ -214,51 +191,38 @@ pub unsafe extern "C" fn diopiCarafeNaiveBackwardMmcv(
     group_size: i64,
     scale_factor: i64,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiCarafeNaiveBackwardMmcv",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (bottom_grad, mask_grad, top_grad, features, masks) = unsafe {
-                (
-                    call.tensor("bottom_grad", bottom_grad)?,
-                    call.tensor("mask_grad", mask_grad)?,
-                    call.tensor("top_grad", top_grad.cast_mut())?,
-                    call.tensor("features", features.cast_mut())?,
-                    call.tensor("masks", masks.cast_mut())?,
-                )
-            };
-            let mut dx_result = call
-                .output(
-                    &bottom_grad,
-                    features.data_type(),
-                    &[&features, &masks, &top_grad],
-                )?;
-            let mut dmasks_result = call
-                .output(&mask_grad, masks.data_type(), &[&features, &masks, &top_grad])?;
-            call.run(
-                &Method::new("carafe_grad", FLOAT),
-                features.data_type(),
-                |device, launch| {
-                    device
-                        .carafe_grad(
-                            launch,
-                            dx_result.elements(),
-                            dmasks_result.elements(),
-                            features.elements(),
-                            masks.elements(),
-                            top_grad.elements(),
-                            kernel_size,
-                            group_size,
-                            scale_factor,
-                        )
-                },
-            )?;
-            dx_result.finish()?;
-            dmasks_result.finish()?;
-            Ok(())
-        },
-    )
+    enter("diopiCarafeNaiveBackwardMmcv", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (bottom_grad, mask_grad, top_grad, features, masks) = unsafe {
+            (
+                call.tensor("bottom_grad", bottom_grad)?,
+                call.tensor("mask_grad", mask_grad)?,
+                call.tensor("top_grad", top_grad.cast_mut())?,
+                call.tensor("features", features.cast_mut())?,
+                call.tensor("masks", masks.cast_mut())?,
+            )
+        };
+        let mut dx_result =
+            call.output(&bottom_grad, features.data_type(), &[&features, &masks, &top_grad])?;
+        let mut dmasks_result =
+            call.output(&mask_grad, masks.data_type(), &[&features, &masks, &top_grad])?;
+        call.run(&Method::new("carafe_grad", FLOAT), features.data_type(), |device, launch| {
+            device.carafe_grad(
+                launch,
+                dx_result.elements(),
+                dmasks_result.elements(),
+                features.elements(),
+                masks.elements(),
+                top_grad.elements(),
+                kernel_size,
+                group_size,
+                scale_factor,
+            )
+        })?;
+        dx_result.finish()?;
+        dmasks_result.finish()?;
+        Ok(())
+    })
 }
 
 /// Computes the scalar products of windows of two images.
@@ -289,43 +253,33 @@ pub unsafe extern "C" fn diopiCorrelationMmcv(
     d_h: i64,
     d_w: i64,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiCorrelationMmcv",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (output, input1, input2) = unsafe {
-                (
-                    call.tensor("output", output)?,
-                    call.tensor("input1", input1.cast_mut())?,
-                    call.tensor("input2", input2.cast_mut())?,
-                )
-            };
-            let mut out_result = call
-                .output(&output, input1.data_type(), &[&input1, &input2])?;
-            call.run(
-                &Method::new("correlation", FLOAT),
-                input1.data_type(),
-                |device, launch| {
-                    device
-                        .correlation(
-                            launch,
-                            out_result.elements(),
-                            input1.elements(),
-                            input2.elements(),
-                            &[k_h, k_w],
-                            &[patch_h, patch_w],
-                            &[d_h, d_w],
-                            &[pad_h, pad_w],
-                            &[dilation_h, dilation_w],
-                            &[dilation_patch_h, dilation_patch_w],
-                        )
-                },
-            )?;
-            out_result.finish()?;
-            Ok(())
-        },
-    )
+    enter("diopiCorrelationMmcv", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (output, input1, input2) = unsafe {
+            (
+                call.tensor("output", output)?,
+                call.tensor("input1", input1.cast_mut())?,
+                call.tensor("input2", input2.cast_mut())?,
+            )
+        };
+        let mut out_result = call.output(&output, input1.data_type(), &[&input1, &input2])?;
+        call.run(&Method::new("correlation", FLOAT), input1.data_type(), |device, launch| {
+            device.correlation(
+                launch,
+                out_result.elements(),
+                input1.elements(),
+                input2.elements(),
+                &[k_h, k_w],
+                &[patch_h, patch_w],
+                &[d_h, d_w],
+                &[pad_h, pad_w],
+                &[dilation_h, dilation_w],
+                &[dilation_patch_h, dilation_patch_w],
+            )
+        })?;
+        out_result.finish()?;
+        Ok(())
+    })
 }
 
 /// Computes the gradients of the scalar products of windows.
@@ -358,58 +312,41 @@ pub unsafe extern "C" fn diopiCorrelationBackwardMmcv(
     d_h: i64,
     d_w: i64,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiCorrelationBackwardMmcv",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (grad_input1, grad_input2, grad_output, input1, input2) = unsafe {
-                (
-                    call.tensor("grad_input1", grad_input1)?,
-                    call.tensor("grad_input2", grad_input2)?,
-                    call.tensor("grad_output", grad_output.cast_mut())?,
-                    call.tensor("input1", input1.cast_mut())?,
-                    call.tensor("input2", input2.cast_mut())?,
-                )
-            };
-            let mut dx_result = call
-                .output(
-                    &grad_input1,
-                    input1.data_type(),
-                    &[&input1, &input2, &grad_output],
-                )?;
-            let mut dy_result = call
-                .output(
-                    &grad_input2,
-                    input1.data_type(),
-                    &[&input1, &input2, &grad_output],
-                )?;
-            call.run(
-                &Method::new("correlation_grad", FLOAT),
-                input1.data_type(),
-                |device, launch| {
-                    device
-                        .correlation_grad(
-                            launch,
-                            dx_result.elements(),
-                            dy_result.elements(),
-                            input1.elements(),
-                            input2.elements(),
-                            grad_output.elements(),
-                            &[k_h, k_w],
-                            &[patch_h, patch_w],
-                            &[d_h, d_w],
-                            &[pad_h, pad_w],
-                            &[dilation_h, dilation_w],
-                            &[dilation_patch_h, dilation_patch_w],
-                        )
-                },
-            )?;
-            dx_result.finish()?;
-            dy_result.finish()?;
-            Ok(())
-        },
-    )
+    enter("diopiCorrelationBackwardMmcv", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (grad_input1, grad_input2, grad_output, input1, input2) = unsafe {
+            (
+                call.tensor("grad_input1", grad_input1)?,
+                call.tensor("grad_input2", grad_input2)?,
+                call.tensor("grad_output", grad_output.cast_mut())?,
+                call.tensor("input1", input1.cast_mut())?,
+                call.tensor("input2", input2.cast_mut())?,
+            )
+        };
+        let mut dx_result =
+            call.output(&grad_input1, input1.data_type(), &[&input1, &input2, &grad_output])?;
+        let mut dy_result =
+            call.output(&grad_input2, input1.data_type(), &[&input1, &input2, &grad_output])?;
+        call.run(&Method::new("correlation_grad", FLOAT), input1.data_type(), |device, launch| {
+            device.correlation_grad(
+                launch,
+                dx_result.elements(),
+                dy_result.elements(),
+                input1.elements(),
+                input2.elements(),
+                grad_output.elements(),
+                &[k_h, k_w],
+                &[patch_h, patch_w],
+                &[d_h, d_w],
+                &[pad_h, pad_w],
+                &[dilation_h, dilation_w],
+                &[dilation_patch_h, dilation_patch_w],
+            )
+        })?;
+        dx_result.finish()?;
+        dy_result.finish()?;
+        Ok(())
+    })
 }
 
 /// Copies filters with their elements at other places.
@@ -427,37 +364,22 @@ pub unsafe extern "C" fn diopiActiveRotatedFilterMmcv(
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
     indices: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiActiveRotatedFilterMmcv",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (output, input, indices) = unsafe {
-                (
-                    call.tensor("output", output)?,
-                    call.tensor("input", input.cast_mut())?,
-                    call.tensor("indices", indices.cast_mut())?,
-                )
-            };
-            let mut out_result = call
-                .output(&output, input.data_type(), &[&input, &indices])?;
-            call.run(
-                &Method::new("rotate_filters", FLOAT),
-                input.data_type(),
-                |device, launch| {
-                    device
-                        .rotate_filters(
-                            launch,
-                            out_result.elements(),
-                            input.elements(),
-                            indices.elements(),
-                        )
-                },
-            )?;
-            out_result.finish()?;
-            Ok(())
-        },
-    )
+    enter("diopiActiveRotatedFilterMmcv", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (output, input, indices) = unsafe {
+            (
+                call.tensor("output", output)?,
+                call.tensor("input", input.cast_mut())?,
+                call.tensor("indices", indices.cast_mut())?,
+            )
+        };
+        let mut out_result = call.output(&output, input.data_type(), &[&input, &indices])?;
+        call.run(&Method::new("rotate_filters", FLOAT), input.data_type(), |device, launch| {
+            device.rotate_filters(launch, out_result.elements(), input.elements(), indices.elements())
+        })?;
+        out_result.finish()?;
+        Ok(())
+    })
 }
 
 /// Computes the gradient of the rotated copies of filters.
@@ -475,35 +397,20 @@ pub unsafe extern "C" fn diopiActiveRotatedFilterBackwardMmcv(
     grad_out: diopi_runtime::ffi::diopiConstTensorHandle_t,
     indices: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiActiveRotatedFilterBackwardMmcv",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (grad_in, grad_out, indices) = unsafe {
-                (
-                    call.tensor("grad_in", grad_in)?,
-                    call.tensor("grad_out", grad_out.cast_mut())?,
-                    call.tensor("indices", indices.cast_mut())?,
-                )
-            };
-            let mut dx_result = call
-                .output(&grad_in, grad_out.data_type(), &[&grad_out, &indices])?;
-            call.run(
-                &Method::new("rotate_filters_grad", FLOAT),
-                grad_out.data_type(),
-                |device, launch| {
-                    device
-                        .rotate_filters_grad(
-                            launch,
-                            dx_result.elements(),
-                            grad_out.elements(),
-                            indices.elements(),
-                        )
-                },
-            )?;
-            dx_result.finish()?;
-            Ok(())
-        },
-    )
+    enter("diopiActiveRotatedFilterBackwardMmcv", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (grad_in, grad_out, indices) = unsafe {
+            (
+                call.tensor("grad_in", grad_in)?,
+                call.tensor("grad_out", grad_out.cast_mut())?,
+                call.tensor("indices", indices.cast_mut())?,
+            )
+        };
+        let mut dx_result = call.output(&grad_in, grad_out.data_type(), &[&grad_out, &indices])?;
+        call.run(&Method::new("rotate_filters_grad", FLOAT), grad_out.data_type(), |device, launch| {
+            device.rotate_filters_grad(launch, dx_result.elements(), grad_out.elements(), indices.elements())
+        })?;
+        dx_result.finish()?;
+        Ok(())
+    })
 }

@@ -4,13 +4,8 @@
 
 use crate::diopi_runtime;
 
-#[allow(
-    unused_imports,
-    reason = "the steps of the functions determine which of the names are used"
-)]
-use crate::compute::{
-    BOOL, COMPLEX, DataType, FLOAT, INTEGER, Method, enter, rules, wide,
-};
+#[allow(unused_imports, reason = "the steps of the functions determine which of the names are used")]
+use crate::compute::{BOOL, COMPLEX, DataType, FLOAT, INTEGER, Method, enter, rules, wide};
 
 /// Collects the windows around some pixels of an image.
 ///
@@ -33,43 +28,33 @@ pub unsafe extern "C" fn diopiMaskedIm2colMmcv(
     pad_h: i64,
     pad_w: i64,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiMaskedIm2colMmcv",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (col, im, mask_h_idx, mask_w_idx) = unsafe {
-                (
-                    call.tensor("col", col)?,
-                    call.tensor("im", im.cast_mut())?,
-                    call.tensor("mask_h_idx", mask_h_idx.cast_mut())?,
-                    call.tensor("mask_w_idx", mask_w_idx.cast_mut())?,
-                )
-            };
-            let mut out_result = call
-                .output(&col, im.data_type(), &[&im, &mask_h_idx, &mask_w_idx])?;
-            call.run(
-                &Method::new("masked_im2col", FLOAT),
-                im.data_type(),
-                |device, launch| {
-                    device
-                        .masked_im2col(
-                            launch,
-                            out_result.elements(),
-                            im.elements(),
-                            mask_h_idx.elements(),
-                            mask_w_idx.elements(),
-                            kernel_h,
-                            kernel_w,
-                            pad_h,
-                            pad_w,
-                        )
-                },
-            )?;
-            out_result.finish()?;
-            Ok(())
-        },
-    )
+    enter("diopiMaskedIm2colMmcv", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (col, im, mask_h_idx, mask_w_idx) = unsafe {
+            (
+                call.tensor("col", col)?,
+                call.tensor("im", im.cast_mut())?,
+                call.tensor("mask_h_idx", mask_h_idx.cast_mut())?,
+                call.tensor("mask_w_idx", mask_w_idx.cast_mut())?,
+            )
+        };
+        let mut out_result = call.output(&col, im.data_type(), &[&im, &mask_h_idx, &mask_w_idx])?;
+        call.run(&Method::new("masked_im2col", FLOAT), im.data_type(), |device, launch| {
+            device.masked_im2col(
+                launch,
+                out_result.elements(),
+                im.elements(),
+                mask_h_idx.elements(),
+                mask_w_idx.elements(),
+                kernel_h,
+                kernel_w,
+                pad_h,
+                pad_w,
+            )
+        })?;
+        out_result.finish()?;
+        Ok(())
+    })
 }
 
 /// Writes columns to some pixels of an image.
@@ -92,39 +77,29 @@ pub unsafe extern "C" fn diopiMaskedCol2imMmcv(
     _width: i64,
     _channels: i64,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiMaskedCol2imMmcv",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (im, col, mask_h_idx, mask_w_idx) = unsafe {
-                (
-                    call.tensor("im", im)?,
-                    call.tensor("col", col.cast_mut())?,
-                    call.tensor("mask_h_idx", mask_h_idx.cast_mut())?,
-                    call.tensor("mask_w_idx", mask_w_idx.cast_mut())?,
-                )
-            };
-            let mut out_result = call
-                .output(&im, col.data_type(), &[&col, &mask_h_idx, &mask_w_idx])?;
-            call.run(
-                &Method::new("masked_col2im", FLOAT),
-                col.data_type(),
-                |device, launch| {
-                    device
-                        .masked_col2im(
-                            launch,
-                            out_result.elements(),
-                            col.elements(),
-                            mask_h_idx.elements(),
-                            mask_w_idx.elements(),
-                        )
-                },
-            )?;
-            out_result.finish()?;
-            Ok(())
-        },
-    )
+    enter("diopiMaskedCol2imMmcv", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (im, col, mask_h_idx, mask_w_idx) = unsafe {
+            (
+                call.tensor("im", im)?,
+                call.tensor("col", col.cast_mut())?,
+                call.tensor("mask_h_idx", mask_h_idx.cast_mut())?,
+                call.tensor("mask_w_idx", mask_w_idx.cast_mut())?,
+            )
+        };
+        let mut out_result = call.output(&im, col.data_type(), &[&col, &mask_h_idx, &mask_w_idx])?;
+        call.run(&Method::new("masked_col2im", FLOAT), col.data_type(), |device, launch| {
+            device.masked_col2im(
+                launch,
+                out_result.elements(),
+                col.elements(),
+                mask_h_idx.elements(),
+                mask_w_idx.elements(),
+            )
+        })?;
+        out_result.finish()?;
+        Ok(())
+    })
 }
 
 /// Spreads the attention mask of each pixel over the image.
@@ -150,27 +125,13 @@ pub unsafe extern "C" fn diopiPsamaskMmcv(
     half_h_mask: i64,
     half_w_mask: i64,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiPsamaskMmcv",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (output, input) = unsafe {
-                (call.tensor("output", output)?, call.tensor("input", input.cast_mut())?)
-            };
-            rules::filters::psa_mask(
-                call,
-                &output,
-                &input,
-                psa_type,
-                h_mask,
-                w_mask,
-                half_h_mask,
-                half_w_mask,
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiPsamaskMmcv", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (output, input) =
+            unsafe { (call.tensor("output", output)?, call.tensor("input", input.cast_mut())?) };
+        rules::filters::psa_mask(call, &output, &input, psa_type, h_mask, w_mask, half_h_mask, half_w_mask)?;
+        Ok(())
+    })
 }
 
 /// Computes the gradient of attention masks.
@@ -196,30 +157,23 @@ pub unsafe extern "C" fn diopiPsamaskBackwardMmcv(
     half_h_mask: i64,
     half_w_mask: i64,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiPsamaskBackwardMmcv",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (grad_input, grad_output) = unsafe {
-                (
-                    call.tensor("grad_input", grad_input)?,
-                    call.tensor("grad_output", grad_output.cast_mut())?,
-                )
-            };
-            rules::filters::psa_mask_backward(
-                call,
-                &grad_input,
-                &grad_output,
-                psa_type,
-                h_mask,
-                w_mask,
-                half_h_mask,
-                half_w_mask,
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiPsamaskBackwardMmcv", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (grad_input, grad_output) = unsafe {
+            (call.tensor("grad_input", grad_input)?, call.tensor("grad_output", grad_output.cast_mut())?)
+        };
+        rules::filters::psa_mask_backward(
+            call,
+            &grad_input,
+            &grad_output,
+            psa_type,
+            h_mask,
+            w_mask,
+            half_h_mask,
+            half_w_mask,
+        )?;
+        Ok(())
+    })
 }
 
 /// Shifts the frames of groups of channels in time.
@@ -237,38 +191,22 @@ pub unsafe extern "C" fn diopiTinShiftMmcv(
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
     shift: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiTinShiftMmcv",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (output, input, shift) = unsafe {
-                (
-                    call.tensor("output", output)?,
-                    call.tensor("input", input.cast_mut())?,
-                    call.tensor("shift", shift.cast_mut())?,
-                )
-            };
-            let mut out_result = call
-                .output(&output, input.data_type(), &[&input, &shift])?;
-            call.run(
-                &Method::new("shift_frames", FLOAT | INTEGER),
-                input.data_type(),
-                |device, launch| {
-                    device
-                        .shift_frames(
-                            launch,
-                            out_result.elements(),
-                            input.elements(),
-                            shift.elements(),
-                            false,
-                        )
-                },
-            )?;
-            out_result.finish()?;
-            Ok(())
-        },
-    )
+    enter("diopiTinShiftMmcv", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (output, input, shift) = unsafe {
+            (
+                call.tensor("output", output)?,
+                call.tensor("input", input.cast_mut())?,
+                call.tensor("shift", shift.cast_mut())?,
+            )
+        };
+        let mut out_result = call.output(&output, input.data_type(), &[&input, &shift])?;
+        call.run(&Method::new("shift_frames", FLOAT | INTEGER), input.data_type(), |device, launch| {
+            device.shift_frames(launch, out_result.elements(), input.elements(), shift.elements(), false)
+        })?;
+        out_result.finish()?;
+        Ok(())
+    })
 }
 
 /// Computes the gradient of the shift in time.
@@ -286,38 +224,32 @@ pub unsafe extern "C" fn diopiTinShiftBackwardMmcv(
     grad_output: diopi_runtime::ffi::diopiConstTensorHandle_t,
     shift: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiTinShiftBackwardMmcv",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (grad_input, grad_output, shift) = unsafe {
-                (
-                    call.tensor("grad_input", grad_input)?,
-                    call.tensor("grad_output", grad_output.cast_mut())?,
-                    call.tensor("shift", shift.cast_mut())?,
+    enter("diopiTinShiftBackwardMmcv", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (grad_input, grad_output, shift) = unsafe {
+            (
+                call.tensor("grad_input", grad_input)?,
+                call.tensor("grad_output", grad_output.cast_mut())?,
+                call.tensor("shift", shift.cast_mut())?,
+            )
+        };
+        let mut out_result = call.output(&grad_input, grad_output.data_type(), &[&grad_output, &shift])?;
+        call.run(
+            &Method::new("shift_frames", FLOAT | INTEGER),
+            grad_output.data_type(),
+            |device, launch| {
+                device.shift_frames(
+                    launch,
+                    out_result.elements(),
+                    grad_output.elements(),
+                    shift.elements(),
+                    true,
                 )
-            };
-            let mut out_result = call
-                .output(&grad_input, grad_output.data_type(), &[&grad_output, &shift])?;
-            call.run(
-                &Method::new("shift_frames", FLOAT | INTEGER),
-                grad_output.data_type(),
-                |device, launch| {
-                    device
-                        .shift_frames(
-                            launch,
-                            out_result.elements(),
-                            grad_output.elements(),
-                            shift.elements(),
-                            true,
-                        )
-                },
-            )?;
-            out_result.finish()?;
-            Ok(())
-        },
-    )
+            },
+        )?;
+        out_result.finish()?;
+        Ok(())
+    })
 }
 
 /// Enlarges images with zeros, filters and shrinks them.
@@ -344,33 +276,18 @@ pub unsafe extern "C" fn diopiUpfirdn2dOpMmcv(
     pad_y0: i64,
     pad_y1: i64,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiUpfirdn2dOpMmcv",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, input, kernel) = unsafe {
-                (
-                    call.place("out", out)?,
-                    call.tensor("input", input.cast_mut())?,
-                    call.tensor("kernel", kernel.cast_mut())?,
-                )
-            };
-            rules::filters::upfirdn(
-                call,
-                out,
-                &input,
-                &kernel,
-                up_x,
-                up_y,
-                down_x,
-                down_y,
-                pad_x0,
-                pad_x1,
-                pad_y0,
-                pad_y1,
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiUpfirdn2dOpMmcv", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, input, kernel) = unsafe {
+            (
+                call.place("out", out)?,
+                call.tensor("input", input.cast_mut())?,
+                call.tensor("kernel", kernel.cast_mut())?,
+            )
+        };
+        rules::filters::upfirdn(
+            call, out, &input, &kernel, up_x, up_y, down_x, down_y, pad_x0, pad_x1, pad_y0, pad_y1,
+        )?;
+        Ok(())
+    })
 }

@@ -4,13 +4,8 @@
 
 use crate::diopi_runtime;
 
-#[allow(
-    unused_imports,
-    reason = "the steps of the functions determine which of the names are used"
-)]
-use crate::compute::{
-    BOOL, COMPLEX, DataType, FLOAT, INTEGER, Method, enter, rules, wide,
-};
+#[allow(unused_imports, reason = "the steps of the functions determine which of the names are used")]
+use crate::compute::{BOOL, COMPLEX, DataType, FLOAT, INTEGER, Method, enter, rules, wide};
 
 /// Finds the first points in a ball around each center.
 ///
@@ -34,43 +29,33 @@ pub unsafe extern "C" fn diopiBallQueryMmcv(
     min_radius: f32,
     max_radius: f32,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiBallQueryMmcv",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (idx, center_xyz, xyz) = unsafe {
-                (
-                    call.tensor("idx", idx)?,
-                    call.tensor("center_xyz", center_xyz.cast_mut())?,
-                    call.tensor("xyz", xyz.cast_mut())?,
-                )
-            };
-            let mut out_result = call
-                .output(&idx, DataType::INT64, &[&center_xyz, &xyz])?;
-            call.run(
-                &Method::new("ball_query", FLOAT),
-                center_xyz.data_type(),
-                |device, launch| {
-                    device
-                        .ball_query(
-                            launch,
-                            out_result.elements(),
-                            center_xyz.elements(),
-                            xyz.elements(),
-                            None,
-                            None,
-                            f64::from(min_radius),
-                            f64::from(max_radius),
-                            sample_num,
-                            0,
-                        )
-                },
-            )?;
-            out_result.finish()?;
-            Ok(())
-        },
-    )
+    enter("diopiBallQueryMmcv", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (idx, center_xyz, xyz) = unsafe {
+            (
+                call.tensor("idx", idx)?,
+                call.tensor("center_xyz", center_xyz.cast_mut())?,
+                call.tensor("xyz", xyz.cast_mut())?,
+            )
+        };
+        let mut out_result = call.output(&idx, DataType::INT64, &[&center_xyz, &xyz])?;
+        call.run(&Method::new("ball_query", FLOAT), center_xyz.data_type(), |device, launch| {
+            device.ball_query(
+                launch,
+                out_result.elements(),
+                center_xyz.elements(),
+                xyz.elements(),
+                None,
+                None,
+                f64::from(min_radius),
+                f64::from(max_radius),
+                sample_num,
+                0,
+            )
+        })?;
+        out_result.finish()?;
+        Ok(())
+    })
 }
 
 /// Finds the first points in balls, for clouds of different sizes.
@@ -93,49 +78,35 @@ pub unsafe extern "C" fn diopiStackBallQueryMmcv(
     max_radius: f32,
     sample_num: i64,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiStackBallQueryMmcv",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (idx, center_xyz, center_xyz_batch_cnt, xyz, xyz_batch_cnt) = unsafe {
-                (
-                    call.tensor("idx", idx)?,
-                    call.tensor("center_xyz", center_xyz.cast_mut())?,
-                    call
-                        .tensor(
-                            "center_xyz_batch_cnt",
-                            center_xyz_batch_cnt.cast_mut(),
-                        )?,
-                    call.tensor("xyz", xyz.cast_mut())?,
-                    call.tensor("xyz_batch_cnt", xyz_batch_cnt.cast_mut())?,
-                )
-            };
-            let mut out_result = call
-                .output(&idx, DataType::INT64, &[&center_xyz, &xyz])?;
-            call.run(
-                &Method::new("ball_query", FLOAT),
-                center_xyz.data_type(),
-                |device, launch| {
-                    device
-                        .ball_query(
-                            launch,
-                            out_result.elements(),
-                            center_xyz.elements(),
-                            xyz.elements(),
-                            Some(center_xyz_batch_cnt.elements()),
-                            Some(xyz_batch_cnt.elements()),
-                            0.0,
-                            f64::from(max_radius),
-                            sample_num,
-                            -1,
-                        )
-                },
-            )?;
-            out_result.finish()?;
-            Ok(())
-        },
-    )
+    enter("diopiStackBallQueryMmcv", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (idx, center_xyz, center_xyz_batch_cnt, xyz, xyz_batch_cnt) = unsafe {
+            (
+                call.tensor("idx", idx)?,
+                call.tensor("center_xyz", center_xyz.cast_mut())?,
+                call.tensor("center_xyz_batch_cnt", center_xyz_batch_cnt.cast_mut())?,
+                call.tensor("xyz", xyz.cast_mut())?,
+                call.tensor("xyz_batch_cnt", xyz_batch_cnt.cast_mut())?,
+            )
+        };
+        let mut out_result = call.output(&idx, DataType::INT64, &[&center_xyz, &xyz])?;
+        call.run(&Method::new("ball_query", FLOAT), center_xyz.data_type(), |device, launch| {
+            device.ball_query(
+                launch,
+                out_result.elements(),
+                center_xyz.elements(),
+                xyz.elements(),
+                Some(center_xyz_batch_cnt.elements()),
+                Some(xyz_batch_cnt.elements()),
+                0.0,
+                f64::from(max_radius),
+                sample_num,
+                -1,
+            )
+        })?;
+        out_result.finish()?;
+        Ok(())
+    })
 }
 
 /// Finds the nearest points of each query.
@@ -159,47 +130,34 @@ pub unsafe extern "C" fn diopiKnnMmcv(
     _m: i64,
     nsample: i64,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiKnnMmcv",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (idx_tensor, dist2_tensor, xyz_tensor, new_xyz_tensor) = unsafe {
-                (
-                    call.tensor("idx_tensor", idx_tensor)?,
-                    call.tensor("dist2_tensor", dist2_tensor)?,
-                    call.tensor("xyz_tensor", xyz_tensor.cast_mut())?,
-                    call.tensor("new_xyz_tensor", new_xyz_tensor.cast_mut())?,
-                )
-            };
-            let mut distances_result = call
-                .output(
-                    &dist2_tensor,
-                    new_xyz_tensor.data_type(),
-                    &[&new_xyz_tensor, &xyz_tensor],
-                )?;
-            let mut indices_result = call
-                .output(&idx_tensor, DataType::INT64, &[&new_xyz_tensor, &xyz_tensor])?;
-            call.run(
-                &Method::new("nearest_points", FLOAT),
-                new_xyz_tensor.data_type(),
-                |device, launch| {
-                    device
-                        .nearest_points(
-                            launch,
-                            distances_result.elements(),
-                            indices_result.elements(),
-                            new_xyz_tensor.elements(),
-                            xyz_tensor.elements(),
-                            nsample,
-                        )
-                },
-            )?;
-            distances_result.finish()?;
-            indices_result.finish()?;
-            Ok(())
-        },
-    )
+    enter("diopiKnnMmcv", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (idx_tensor, dist2_tensor, xyz_tensor, new_xyz_tensor) = unsafe {
+            (
+                call.tensor("idx_tensor", idx_tensor)?,
+                call.tensor("dist2_tensor", dist2_tensor)?,
+                call.tensor("xyz_tensor", xyz_tensor.cast_mut())?,
+                call.tensor("new_xyz_tensor", new_xyz_tensor.cast_mut())?,
+            )
+        };
+        let mut distances_result =
+            call.output(&dist2_tensor, new_xyz_tensor.data_type(), &[&new_xyz_tensor, &xyz_tensor])?;
+        let mut indices_result =
+            call.output(&idx_tensor, DataType::INT64, &[&new_xyz_tensor, &xyz_tensor])?;
+        call.run(&Method::new("nearest_points", FLOAT), new_xyz_tensor.data_type(), |device, launch| {
+            device.nearest_points(
+                launch,
+                distances_result.elements(),
+                indices_result.elements(),
+                new_xyz_tensor.elements(),
+                xyz_tensor.elements(),
+                nsample,
+            )
+        })?;
+        distances_result.finish()?;
+        indices_result.finish()?;
+        Ok(())
+    })
 }
 
 /// Finds the three nearest points of each query.
@@ -222,43 +180,32 @@ pub unsafe extern "C" fn diopiThreeNnMmcv(
     _n: i64,
     _m: i64,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiThreeNnMmcv",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (dist2, idx, unknown, known) = unsafe {
-                (
-                    call.tensor("dist2", dist2)?,
-                    call.tensor("idx", idx)?,
-                    call.tensor("unknown", unknown.cast_mut())?,
-                    call.tensor("known", known.cast_mut())?,
-                )
-            };
-            let mut distances_result = call
-                .output(&dist2, unknown.data_type(), &[&unknown, &known])?;
-            let mut indices_result = call
-                .output(&idx, DataType::INT64, &[&unknown, &known])?;
-            call.run(
-                &Method::new("nearest_points", FLOAT),
-                unknown.data_type(),
-                |device, launch| {
-                    device
-                        .nearest_points(
-                            launch,
-                            distances_result.elements(),
-                            indices_result.elements(),
-                            unknown.elements(),
-                            known.elements(),
-                            3,
-                        )
-                },
-            )?;
-            distances_result.finish()?;
-            indices_result.finish()?;
-            Ok(())
-        },
-    )
+    enter("diopiThreeNnMmcv", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (dist2, idx, unknown, known) = unsafe {
+            (
+                call.tensor("dist2", dist2)?,
+                call.tensor("idx", idx)?,
+                call.tensor("unknown", unknown.cast_mut())?,
+                call.tensor("known", known.cast_mut())?,
+            )
+        };
+        let mut distances_result = call.output(&dist2, unknown.data_type(), &[&unknown, &known])?;
+        let mut indices_result = call.output(&idx, DataType::INT64, &[&unknown, &known])?;
+        call.run(&Method::new("nearest_points", FLOAT), unknown.data_type(), |device, launch| {
+            device.nearest_points(
+                launch,
+                distances_result.elements(),
+                indices_result.elements(),
+                unknown.elements(),
+                known.elements(),
+                3,
+            )
+        })?;
+        distances_result.finish()?;
+        indices_result.finish()?;
+        Ok(())
+    })
 }
 
 /// Interpolates features between three points.
@@ -282,23 +229,19 @@ pub unsafe extern "C" fn diopiThreeInterpolateMmcv(
     _m: i64,
     _n: i64,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiThreeInterpolateMmcv",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, points, idx, weight) = unsafe {
-                (
-                    call.tensor("out", out)?,
-                    call.tensor("points", points.cast_mut())?,
-                    call.tensor("idx", idx.cast_mut())?,
-                    call.tensor("weight", weight.cast_mut())?,
-                )
-            };
-            rules::points::interpolate(call, &out, &points, &idx, &weight)?;
-            Ok(())
-        },
-    )
+    enter("diopiThreeInterpolateMmcv", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, points, idx, weight) = unsafe {
+            (
+                call.tensor("out", out)?,
+                call.tensor("points", points.cast_mut())?,
+                call.tensor("idx", idx.cast_mut())?,
+                call.tensor("weight", weight.cast_mut())?,
+            )
+        };
+        rules::points::interpolate(call, &out, &points, &idx, &weight)?;
+        Ok(())
+    })
 }
 
 /// Computes the gradient of the interpolation between three points.
@@ -322,29 +265,19 @@ pub unsafe extern "C" fn diopiThreeInterpolateBackwardMmcv(
     _n: i64,
     _m: i64,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiThreeInterpolateBackwardMmcv",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (grad_points, grad_out, idx, weight) = unsafe {
-                (
-                    call.tensor("grad_points", grad_points)?,
-                    call.tensor("grad_out", grad_out.cast_mut())?,
-                    call.tensor("idx", idx.cast_mut())?,
-                    call.tensor("weight", weight.cast_mut())?,
-                )
-            };
-            rules::points::interpolate_backward(
-                call,
-                &grad_points,
-                &grad_out,
-                &idx,
-                &weight,
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiThreeInterpolateBackwardMmcv", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (grad_points, grad_out, idx, weight) = unsafe {
+            (
+                call.tensor("grad_points", grad_points)?,
+                call.tensor("grad_out", grad_out.cast_mut())?,
+                call.tensor("idx", idx.cast_mut())?,
+                call.tensor("weight", weight.cast_mut())?,
+            )
+        };
+        rules::points::interpolate_backward(call, &grad_points, &grad_out, &idx, &weight)?;
+        Ok(())
+    })
 }
 
 /// Reads the features of points.
@@ -367,22 +300,18 @@ pub unsafe extern "C" fn diopiGatherPointsMmcv(
     _n: i64,
     _npoints: i64,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiGatherPointsMmcv",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, points, idx) = unsafe {
-                (
-                    call.tensor("out", out)?,
-                    call.tensor("points", points.cast_mut())?,
-                    call.tensor("idx", idx.cast_mut())?,
-                )
-            };
-            rules::points::gather(call, &out, &points, &idx)?;
-            Ok(())
-        },
-    )
+    enter("diopiGatherPointsMmcv", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, points, idx) = unsafe {
+            (
+                call.tensor("out", out)?,
+                call.tensor("points", points.cast_mut())?,
+                call.tensor("idx", idx.cast_mut())?,
+            )
+        };
+        rules::points::gather(call, &out, &points, &idx)?;
+        Ok(())
+    })
 }
 
 /// Computes the gradient of reading the features of points.
@@ -405,22 +334,18 @@ pub unsafe extern "C" fn diopiGatherPointsBackwardMmcv(
     _n: i64,
     _npoints: i64,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiGatherPointsBackwardMmcv",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (grad_points, grad_out, idx) = unsafe {
-                (
-                    call.tensor("grad_points", grad_points)?,
-                    call.tensor("grad_out", grad_out.cast_mut())?,
-                    call.tensor("idx", idx.cast_mut())?,
-                )
-            };
-            rules::points::gather_backward(call, &grad_points, &grad_out, &idx)?;
-            Ok(())
-        },
-    )
+    enter("diopiGatherPointsBackwardMmcv", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (grad_points, grad_out, idx) = unsafe {
+            (
+                call.tensor("grad_points", grad_points)?,
+                call.tensor("grad_out", grad_out.cast_mut())?,
+                call.tensor("idx", idx.cast_mut())?,
+            )
+        };
+        rules::points::gather_backward(call, &grad_points, &grad_out, &idx)?;
+        Ok(())
+    })
 }
 
 /// Reads the features of groups of points.
@@ -444,22 +369,18 @@ pub unsafe extern "C" fn diopiGroupPointsMmcv(
     _npoints: i64,
     _nsample: i64,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiGroupPointsMmcv",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, points, idx) = unsafe {
-                (
-                    call.tensor("out", out)?,
-                    call.tensor("points", points.cast_mut())?,
-                    call.tensor("idx", idx.cast_mut())?,
-                )
-            };
-            rules::points::gather(call, &out, &points, &idx)?;
-            Ok(())
-        },
-    )
+    enter("diopiGroupPointsMmcv", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, points, idx) = unsafe {
+            (
+                call.tensor("out", out)?,
+                call.tensor("points", points.cast_mut())?,
+                call.tensor("idx", idx.cast_mut())?,
+            )
+        };
+        rules::points::gather(call, &out, &points, &idx)?;
+        Ok(())
+    })
 }
 
 /// Computes the gradient of reading the features of groups of points.
@@ -483,22 +404,18 @@ pub unsafe extern "C" fn diopiGroupPointsBackwardMmcv(
     _npoints: i64,
     _nsample: i64,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiGroupPointsBackwardMmcv",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (grad_points, grad_out, idx) = unsafe {
-                (
-                    call.tensor("grad_points", grad_points)?,
-                    call.tensor("grad_out", grad_out.cast_mut())?,
-                    call.tensor("idx", idx.cast_mut())?,
-                )
-            };
-            rules::points::gather_backward(call, &grad_points, &grad_out, &idx)?;
-            Ok(())
-        },
-    )
+    enter("diopiGroupPointsBackwardMmcv", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (grad_points, grad_out, idx) = unsafe {
+            (
+                call.tensor("grad_points", grad_points)?,
+                call.tensor("grad_out", grad_out.cast_mut())?,
+                call.tensor("idx", idx.cast_mut())?,
+            )
+        };
+        rules::points::gather_backward(call, &grad_points, &grad_out, &idx)?;
+        Ok(())
+    })
 }
 
 /// Reads the features of groups of points, for clouds of different sizes.
@@ -523,41 +440,27 @@ pub unsafe extern "C" fn diopiStackGroupPointsMmcv(
     _m: i64,
     _nsample: i64,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiStackGroupPointsMmcv",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (
-                out_tensor,
-                features_tensor,
-                features_batch_cnt_tensor,
-                idx_tensor,
-                idx_batch_cnt_tensor,
-            ) = unsafe {
-                (
-                    call.tensor("out_tensor", out_tensor)?,
-                    call.tensor("features_tensor", features_tensor.cast_mut())?,
-                    call
-                        .tensor(
-                            "features_batch_cnt_tensor",
-                            features_batch_cnt_tensor.cast_mut(),
-                        )?,
-                    call.tensor("idx_tensor", idx_tensor.cast_mut())?,
-                    call.tensor("idx_batch_cnt_tensor", idx_batch_cnt_tensor.cast_mut())?,
-                )
-            };
-            rules::points::gather_stacked(
-                call,
-                &out_tensor,
-                &features_tensor,
-                &features_batch_cnt_tensor,
-                &idx_tensor,
-                &idx_batch_cnt_tensor,
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiStackGroupPointsMmcv", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out_tensor, features_tensor, features_batch_cnt_tensor, idx_tensor, idx_batch_cnt_tensor) = unsafe {
+            (
+                call.tensor("out_tensor", out_tensor)?,
+                call.tensor("features_tensor", features_tensor.cast_mut())?,
+                call.tensor("features_batch_cnt_tensor", features_batch_cnt_tensor.cast_mut())?,
+                call.tensor("idx_tensor", idx_tensor.cast_mut())?,
+                call.tensor("idx_batch_cnt_tensor", idx_batch_cnt_tensor.cast_mut())?,
+            )
+        };
+        rules::points::gather_stacked(
+            call,
+            &out_tensor,
+            &features_tensor,
+            &features_batch_cnt_tensor,
+            &idx_tensor,
+            &idx_batch_cnt_tensor,
+        )?;
+        Ok(())
+    })
 }
 
 /// Computes the gradient of reading groups of points of different clouds.
@@ -583,45 +486,33 @@ pub unsafe extern "C" fn diopiStackGroupPointsBackwardMmcv(
     _n: i64,
     _nsample: i64,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiStackGroupPointsBackwardMmcv",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (
-                grad_features_tensor,
-                grad_out_tensor,
-                idx_tensor,
-                idx_batch_cnt_tensor,
-                features_batch_cnt_tensor,
-            ) = unsafe {
-                (
-                    call.tensor("grad_features_tensor", grad_features_tensor)?,
-                    call.tensor("grad_out_tensor", grad_out_tensor.cast_mut())?,
-                    call.tensor("idx_tensor", idx_tensor.cast_mut())?,
-                    call
-                        .tensor(
-                            "idx_batch_cnt_tensor",
-                            idx_batch_cnt_tensor.cast_mut(),
-                        )?,
-                    call
-                        .tensor(
-                            "features_batch_cnt_tensor",
-                            features_batch_cnt_tensor.cast_mut(),
-                        )?,
-                )
-            };
-            rules::points::gather_stacked_backward(
-                call,
-                &grad_features_tensor,
-                &grad_out_tensor,
-                &idx_tensor,
-                &idx_batch_cnt_tensor,
-                &features_batch_cnt_tensor,
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiStackGroupPointsBackwardMmcv", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (
+            grad_features_tensor,
+            grad_out_tensor,
+            idx_tensor,
+            idx_batch_cnt_tensor,
+            features_batch_cnt_tensor,
+        ) = unsafe {
+            (
+                call.tensor("grad_features_tensor", grad_features_tensor)?,
+                call.tensor("grad_out_tensor", grad_out_tensor.cast_mut())?,
+                call.tensor("idx_tensor", idx_tensor.cast_mut())?,
+                call.tensor("idx_batch_cnt_tensor", idx_batch_cnt_tensor.cast_mut())?,
+                call.tensor("features_batch_cnt_tensor", features_batch_cnt_tensor.cast_mut())?,
+            )
+        };
+        rules::points::gather_stacked_backward(
+            call,
+            &grad_features_tensor,
+            &grad_out_tensor,
+            &idx_tensor,
+            &idx_batch_cnt_tensor,
+            &features_batch_cnt_tensor,
+        )?;
+        Ok(())
+    })
 }
 
 /// Samples points that are far from each other.
@@ -642,42 +533,31 @@ pub unsafe extern "C" fn diopiFurthestPointSamplingMmcv(
     _n: i64,
     num_points: i64,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiFurthestPointSamplingMmcv",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (temp_tensor, idx_tensor, points_xyz) = unsafe {
-                (
-                    call.tensor("temp_tensor", temp_tensor)?,
-                    call.tensor("idx_tensor", idx_tensor)?,
-                    call.tensor("points_xyz", points_xyz.cast_mut())?,
-                )
-            };
-            let mut indices_result = call
-                .output(&idx_tensor, DataType::INT64, &[&points_xyz])?;
-            let mut distances_result = call
-                .output(&temp_tensor, points_xyz.data_type(), &[&points_xyz])?;
-            call.run(
-                &Method::new("farthest_points", FLOAT),
-                points_xyz.data_type(),
-                |device, launch| {
-                    device
-                        .farthest_points(
-                            launch,
-                            indices_result.elements(),
-                            distances_result.elements(),
-                            points_xyz.elements(),
-                            num_points,
-                            false,
-                        )
-                },
-            )?;
-            indices_result.finish()?;
-            distances_result.finish()?;
-            Ok(())
-        },
-    )
+    enter("diopiFurthestPointSamplingMmcv", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (temp_tensor, idx_tensor, points_xyz) = unsafe {
+            (
+                call.tensor("temp_tensor", temp_tensor)?,
+                call.tensor("idx_tensor", idx_tensor)?,
+                call.tensor("points_xyz", points_xyz.cast_mut())?,
+            )
+        };
+        let mut indices_result = call.output(&idx_tensor, DataType::INT64, &[&points_xyz])?;
+        let mut distances_result = call.output(&temp_tensor, points_xyz.data_type(), &[&points_xyz])?;
+        call.run(&Method::new("farthest_points", FLOAT), points_xyz.data_type(), |device, launch| {
+            device.farthest_points(
+                launch,
+                indices_result.elements(),
+                distances_result.elements(),
+                points_xyz.elements(),
+                num_points,
+                false,
+            )
+        })?;
+        indices_result.finish()?;
+        distances_result.finish()?;
+        Ok(())
+    })
 }
 
 /// Samples points by the distances of all pairs.
@@ -698,42 +578,31 @@ pub unsafe extern "C" fn diopiFurthestPointSamplingWithDistMmcv(
     _n: i64,
     num_points: i64,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiFurthestPointSamplingWithDistMmcv",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (temp_tensor, idx_tensor, points_dist) = unsafe {
-                (
-                    call.tensor("temp_tensor", temp_tensor)?,
-                    call.tensor("idx_tensor", idx_tensor)?,
-                    call.tensor("points_dist", points_dist.cast_mut())?,
-                )
-            };
-            let mut indices_result = call
-                .output(&idx_tensor, DataType::INT64, &[&points_dist])?;
-            let mut distances_result = call
-                .output(&temp_tensor, points_dist.data_type(), &[&points_dist])?;
-            call.run(
-                &Method::new("farthest_points", FLOAT),
-                points_dist.data_type(),
-                |device, launch| {
-                    device
-                        .farthest_points(
-                            launch,
-                            indices_result.elements(),
-                            distances_result.elements(),
-                            points_dist.elements(),
-                            num_points,
-                            true,
-                        )
-                },
-            )?;
-            indices_result.finish()?;
-            distances_result.finish()?;
-            Ok(())
-        },
-    )
+    enter("diopiFurthestPointSamplingWithDistMmcv", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (temp_tensor, idx_tensor, points_dist) = unsafe {
+            (
+                call.tensor("temp_tensor", temp_tensor)?,
+                call.tensor("idx_tensor", idx_tensor)?,
+                call.tensor("points_dist", points_dist.cast_mut())?,
+            )
+        };
+        let mut indices_result = call.output(&idx_tensor, DataType::INT64, &[&points_dist])?;
+        let mut distances_result = call.output(&temp_tensor, points_dist.data_type(), &[&points_dist])?;
+        call.run(&Method::new("farthest_points", FLOAT), points_dist.data_type(), |device, launch| {
+            device.farthest_points(
+                launch,
+                indices_result.elements(),
+                distances_result.elements(),
+                points_dist.elements(),
+                num_points,
+                true,
+            )
+        })?;
+        indices_result.finish()?;
+        distances_result.finish()?;
+        Ok(())
+    })
 }
 
 /// Finds the nearest point in the other cloud for each point.
@@ -754,25 +623,21 @@ pub unsafe extern "C" fn diopiChamferDistanceMmcv(
     xyz1: diopi_runtime::ffi::diopiConstTensorHandle_t,
     xyz2: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiChamferDistanceMmcv",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (dist1, dist2, idx1, idx2, xyz1, xyz2) = unsafe {
-                (
-                    call.tensor("dist1", dist1)?,
-                    call.tensor("dist2", dist2)?,
-                    call.tensor("idx1", idx1)?,
-                    call.tensor("idx2", idx2)?,
-                    call.tensor("xyz1", xyz1.cast_mut())?,
-                    call.tensor("xyz2", xyz2.cast_mut())?,
-                )
-            };
-            rules::points::chamfer(call, &dist1, &dist2, &idx1, &idx2, &xyz1, &xyz2)?;
-            Ok(())
-        },
-    )
+    enter("diopiChamferDistanceMmcv", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (dist1, dist2, idx1, idx2, xyz1, xyz2) = unsafe {
+            (
+                call.tensor("dist1", dist1)?,
+                call.tensor("dist2", dist2)?,
+                call.tensor("idx1", idx1)?,
+                call.tensor("idx2", idx2)?,
+                call.tensor("xyz1", xyz1.cast_mut())?,
+                call.tensor("xyz2", xyz2.cast_mut())?,
+            )
+        };
+        rules::points::chamfer(call, &dist1, &dist2, &idx1, &idx2, &xyz1, &xyz2)?;
+        Ok(())
+    })
 }
 
 /// Computes the gradients of the distances between clouds.
@@ -796,35 +661,31 @@ pub unsafe extern "C" fn diopiChamferDistanceBackwardMmcv(
     grad_dist1: diopi_runtime::ffi::diopiConstTensorHandle_t,
     grad_dist2: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiChamferDistanceBackwardMmcv",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (grad_xyz1, grad_xyz2, xyz1, xyz2, idx1, idx2, grad_dist1, grad_dist2) = unsafe {
-                (
-                    call.tensor("grad_xyz1", grad_xyz1)?,
-                    call.tensor("grad_xyz2", grad_xyz2)?,
-                    call.tensor("xyz1", xyz1.cast_mut())?,
-                    call.tensor("xyz2", xyz2.cast_mut())?,
-                    call.tensor("idx1", idx1.cast_mut())?,
-                    call.tensor("idx2", idx2.cast_mut())?,
-                    call.tensor("grad_dist1", grad_dist1.cast_mut())?,
-                    call.tensor("grad_dist2", grad_dist2.cast_mut())?,
-                )
-            };
-            rules::points::chamfer_backward(
-                call,
-                &grad_xyz1,
-                &grad_xyz2,
-                &xyz1,
-                &xyz2,
-                &idx1,
-                &idx2,
-                &grad_dist1,
-                &grad_dist2,
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiChamferDistanceBackwardMmcv", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (grad_xyz1, grad_xyz2, xyz1, xyz2, idx1, idx2, grad_dist1, grad_dist2) = unsafe {
+            (
+                call.tensor("grad_xyz1", grad_xyz1)?,
+                call.tensor("grad_xyz2", grad_xyz2)?,
+                call.tensor("xyz1", xyz1.cast_mut())?,
+                call.tensor("xyz2", xyz2.cast_mut())?,
+                call.tensor("idx1", idx1.cast_mut())?,
+                call.tensor("idx2", idx2.cast_mut())?,
+                call.tensor("grad_dist1", grad_dist1.cast_mut())?,
+                call.tensor("grad_dist2", grad_dist2.cast_mut())?,
+            )
+        };
+        rules::points::chamfer_backward(
+            call,
+            &grad_xyz1,
+            &grad_xyz2,
+            &xyz1,
+            &xyz2,
+            &idx1,
+            &idx2,
+            &grad_dist1,
+            &grad_dist2,
+        )?;
+        Ok(())
+    })
 }

@@ -4,13 +4,8 @@
 
 use crate::diopi_runtime;
 
-#[allow(
-    unused_imports,
-    reason = "the steps of the functions determine which of the names are used"
-)]
-use crate::compute::{
-    BOOL, COMPLEX, DataType, FLOAT, INTEGER, Method, enter, rules, wide,
-};
+#[allow(unused_imports, reason = "the steps of the functions determine which of the names are used")]
+use crate::compute::{BOOL, COMPLEX, DataType, FLOAT, INTEGER, Method, enter, rules, wide};
 
 /// Computes how much rotated boxes overlap.
 ///
@@ -29,30 +24,18 @@ pub unsafe extern "C" fn diopiBoxIouRotatedMmcv(
     mode: i64,
     aligned: bool,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiBoxIouRotatedMmcv",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (ious, bboxes1, bboxes2) = unsafe {
-                (
-                    call.tensor("ious", ious)?,
-                    call.tensor("bboxes1", bboxes1.cast_mut())?,
-                    call.tensor("bboxes2", bboxes2.cast_mut())?,
-                )
-            };
-            rules::polygons::overlaps(
-                call,
-                &ious,
-                &bboxes1,
-                &bboxes2,
-                mode,
-                aligned,
-                5,
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiBoxIouRotatedMmcv", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (ious, bboxes1, bboxes2) = unsafe {
+            (
+                call.tensor("ious", ious)?,
+                call.tensor("bboxes1", bboxes1.cast_mut())?,
+                call.tensor("bboxes2", bboxes2.cast_mut())?,
+            )
+        };
+        rules::polygons::overlaps(call, &ious, &bboxes1, &bboxes2, mode, aligned, 5)?;
+        Ok(())
+    })
 }
 
 /// Computes how much quadrangles overlap.
@@ -72,30 +55,18 @@ pub unsafe extern "C" fn diopiBoxIouQuadriMmcv(
     mode: i64,
     aligned: bool,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiBoxIouQuadriMmcv",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (ious, bboxes1, bboxes2) = unsafe {
-                (
-                    call.tensor("ious", ious)?,
-                    call.tensor("bboxes1", bboxes1.cast_mut())?,
-                    call.tensor("bboxes2", bboxes2.cast_mut())?,
-                )
-            };
-            rules::polygons::overlaps(
-                call,
-                &ious,
-                &bboxes1,
-                &bboxes2,
-                mode,
-                aligned,
-                8,
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiBoxIouQuadriMmcv", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (ious, bboxes1, bboxes2) = unsafe {
+            (
+                call.tensor("ious", ious)?,
+                call.tensor("bboxes1", bboxes1.cast_mut())?,
+                call.tensor("bboxes2", bboxes2.cast_mut())?,
+            )
+        };
+        rules::polygons::overlaps(call, &ious, &bboxes1, &bboxes2, mode, aligned, 8)?;
+        Ok(())
+    })
 }
 
 /// Selects rotated boxes by non-maximum suppression.
@@ -119,22 +90,18 @@ pub unsafe extern "C" fn diopiNmsRotatedMmcv(
     iou_threshold: f32,
     _multi_label: bool,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiNmsRotatedMmcv",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, dets, scores) = unsafe {
-                (
-                    call.place("out", out)?,
-                    call.tensor("dets", dets.cast_mut())?,
-                    call.tensor("scores", scores.cast_mut())?,
-                )
-            };
-            rules::polygons::nms_rotated(call, out, &dets, &scores, iou_threshold)?;
-            Ok(())
-        },
-    )
+    enter("diopiNmsRotatedMmcv", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, dets, scores) = unsafe {
+            (
+                call.place("out", out)?,
+                call.tensor("dets", dets.cast_mut())?,
+                call.tensor("scores", scores.cast_mut())?,
+            )
+        };
+        rules::polygons::nms_rotated(call, out, &dets, &scores, iou_threshold)?;
+        Ok(())
+    })
 }
 
 /// Computes the common areas of boxes in space, seen from above.
@@ -152,27 +119,18 @@ pub unsafe extern "C" fn diopiIou3dBoxesOverlapBevMmcv(
     boxes_a: diopi_runtime::ffi::diopiConstTensorHandle_t,
     boxes_b: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiIou3dBoxesOverlapBevMmcv",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (ans_overlap, boxes_a, boxes_b) = unsafe {
-                (
-                    call.tensor("ans_overlap", ans_overlap)?,
-                    call.tensor("boxes_a", boxes_a.cast_mut())?,
-                    call.tensor("boxes_b", boxes_b.cast_mut())?,
-                )
-            };
-            rules::polygons::overlaps_from_above(
-                call,
-                &ans_overlap,
-                &boxes_a,
-                &boxes_b,
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiIou3dBoxesOverlapBevMmcv", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (ans_overlap, boxes_a, boxes_b) = unsafe {
+            (
+                call.tensor("ans_overlap", ans_overlap)?,
+                call.tensor("boxes_a", boxes_a.cast_mut())?,
+                call.tensor("boxes_b", boxes_b.cast_mut())?,
+            )
+        };
+        rules::polygons::overlaps_from_above(call, &ans_overlap, &boxes_a, &boxes_b)?;
+        Ok(())
+    })
 }
 
 /// Selects boxes in space, seen from above, by non-maximum suppression.
@@ -191,28 +149,18 @@ pub unsafe extern "C" fn diopiIou3dNms3dMmcv(
     boxes: diopi_runtime::ffi::diopiConstTensorHandle_t,
     nms_overlap_thresh: f32,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiIou3dNms3dMmcv",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (keep, keep_num, boxes) = unsafe {
-                (
-                    call.tensor("keep", keep)?,
-                    call.tensor("keep_num", keep_num)?,
-                    call.tensor("boxes", boxes.cast_mut())?,
-                )
-            };
-            rules::polygons::nms_from_above(
-                call,
-                &keep,
-                &keep_num,
-                &boxes,
-                nms_overlap_thresh,
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiIou3dNms3dMmcv", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (keep, keep_num, boxes) = unsafe {
+            (
+                call.tensor("keep", keep)?,
+                call.tensor("keep_num", keep_num)?,
+                call.tensor("boxes", boxes.cast_mut())?,
+            )
+        };
+        rules::polygons::nms_from_above(call, &keep, &keep_num, &boxes, nms_overlap_thresh)?;
+        Ok(())
+    })
 }
 
 /// Selects boxes in space, seen from above and without rotation, by non-maximum suppression.
@@ -231,28 +179,18 @@ pub unsafe extern "C" fn diopiIou3dNms3dNormalMmcv(
     boxes: diopi_runtime::ffi::diopiConstTensorHandle_t,
     nms_overlap_thresh: f32,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiIou3dNms3dNormalMmcv",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (keep, keep_num, boxes) = unsafe {
-                (
-                    call.tensor("keep", keep)?,
-                    call.tensor("keep_num", keep_num)?,
-                    call.tensor("boxes", boxes.cast_mut())?,
-                )
-            };
-            rules::polygons::nms_without_rotation(
-                call,
-                &keep,
-                &keep_num,
-                &boxes,
-                nms_overlap_thresh,
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiIou3dNms3dNormalMmcv", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (keep, keep_num, boxes) = unsafe {
+            (
+                call.tensor("keep", keep)?,
+                call.tensor("keep_num", keep_num)?,
+                call.tensor("boxes", boxes.cast_mut())?,
+            )
+        };
+        rules::polygons::nms_without_rotation(call, &keep, &keep_num, &boxes, nms_overlap_thresh)?;
+        Ok(())
+    })
 }
 
 /// Computes how much sets of points overlap quadrangles.
@@ -270,22 +208,18 @@ pub unsafe extern "C" fn diopiConvexIouMmcv(
     pointsets: diopi_runtime::ffi::diopiConstTensorHandle_t,
     polygons: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiConvexIouMmcv",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (ious, pointsets, polygons) = unsafe {
-                (
-                    call.tensor("ious", ious)?,
-                    call.tensor("pointsets", pointsets.cast_mut())?,
-                    call.tensor("polygons", polygons.cast_mut())?,
-                )
-            };
-            rules::polygons::overlaps_of_hulls(call, &ious, &pointsets, &polygons)?;
-            Ok(())
-        },
-    )
+    enter("diopiConvexIouMmcv", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (ious, pointsets, polygons) = unsafe {
+            (
+                call.tensor("ious", ious)?,
+                call.tensor("pointsets", pointsets.cast_mut())?,
+                call.tensor("polygons", polygons.cast_mut())?,
+            )
+        };
+        rules::polygons::overlaps_of_hulls(call, &ious, &pointsets, &polygons)?;
+        Ok(())
+    })
 }
 
 /// Computes the generalized overlaps of sets of points with quadrangles, and their gradients.
@@ -303,22 +237,18 @@ pub unsafe extern "C" fn diopiConvexGiouMmcv(
     pointsets: diopi_runtime::ffi::diopiConstTensorHandle_t,
     polygons: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiConvexGiouMmcv",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (output, pointsets, polygons) = unsafe {
-                (
-                    call.tensor("output", output)?,
-                    call.tensor("pointsets", pointsets.cast_mut())?,
-                    call.tensor("polygons", polygons.cast_mut())?,
-                )
-            };
-            rules::polygons::generalized_overlaps(call, &output, &pointsets, &polygons)?;
-            Ok(())
-        },
-    )
+    enter("diopiConvexGiouMmcv", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (output, pointsets, polygons) = unsafe {
+            (
+                call.tensor("output", output)?,
+                call.tensor("pointsets", pointsets.cast_mut())?,
+                call.tensor("polygons", polygons.cast_mut())?,
+            )
+        };
+        rules::polygons::generalized_overlaps(call, &output, &pointsets, &polygons)?;
+        Ok(())
+    })
 }
 
 /// Finds the smallest rectangle around each set of points.
@@ -335,35 +265,17 @@ pub unsafe extern "C" fn diopiMinAreaPolygonsMmcv(
     polygons: diopi_runtime::ffi::diopiTensorHandle_t,
     pointsets: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiMinAreaPolygonsMmcv",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (polygons, pointsets) = unsafe {
-                (
-                    call.tensor("polygons", polygons)?,
-                    call.tensor("pointsets", pointsets.cast_mut())?,
-                )
-            };
-            let mut out_result = call
-                .output(&polygons, pointsets.data_type(), &[&pointsets])?;
-            call.run(
-                &Method::new("enclosing_rectangles", FLOAT),
-                pointsets.data_type(),
-                |device, launch| {
-                    device
-                        .enclosing_rectangles(
-                            launch,
-                            out_result.elements(),
-                            pointsets.elements(),
-                        )
-                },
-            )?;
-            out_result.finish()?;
-            Ok(())
-        },
-    )
+    enter("diopiMinAreaPolygonsMmcv", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (polygons, pointsets) =
+            unsafe { (call.tensor("polygons", polygons)?, call.tensor("pointsets", pointsets.cast_mut())?) };
+        let mut out_result = call.output(&polygons, pointsets.data_type(), &[&pointsets])?;
+        call.run(&Method::new("enclosing_rectangles", FLOAT), pointsets.data_type(), |device, launch| {
+            device.enclosing_rectangles(launch, out_result.elements(), pointsets.elements())
+        })?;
+        out_result.finish()?;
+        Ok(())
+    })
 }
 
 /// Sorts the vertices of the intersections of two boxes.
@@ -382,20 +294,16 @@ pub unsafe extern "C" fn diopiDiffIouRotatedSortVerticesMmcv(
     mask: diopi_runtime::ffi::diopiConstTensorHandle_t,
     _num_valid: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiDiffIouRotatedSortVerticesMmcv",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, vertices, mask) = unsafe {
-                (
-                    call.place("out", out)?,
-                    call.tensor("vertices", vertices.cast_mut())?,
-                    call.tensor("mask", mask.cast_mut())?,
-                )
-            };
-            rules::polygons::sort_vertices(call, out, &vertices, &mask)?;
-            Ok(())
-        },
-    )
+    enter("diopiDiffIouRotatedSortVerticesMmcv", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, vertices, mask) = unsafe {
+            (
+                call.place("out", out)?,
+                call.tensor("vertices", vertices.cast_mut())?,
+                call.tensor("mask", mask.cast_mut())?,
+            )
+        };
+        rules::polygons::sort_vertices(call, out, &vertices, &mask)?;
+        Ok(())
+    })
 }

@@ -4,13 +4,8 @@
 
 use crate::diopi_runtime;
 
-#[allow(
-    unused_imports,
-    reason = "the steps of the functions determine which of the names are used"
-)]
-use crate::compute::{
-    BOOL, COMPLEX, DataType, FLOAT, INTEGER, Method, enter, rules, wide,
-};
+#[allow(unused_imports, reason = "the steps of the functions determine which of the names are used")]
+use crate::compute::{BOOL, COMPLEX, DataType, FLOAT, INTEGER, Method, enter, rules, wide};
 
 /// Applies RoI Align to rotated regions.
 ///
@@ -34,44 +29,34 @@ pub unsafe extern "C" fn diopiRoiAlignRotatedMmcv(
     aligned: bool,
     clockwise: bool,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiRoiAlignRotatedMmcv",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (output, input, rois) = unsafe {
-                (
-                    call.tensor("output", output)?,
-                    call.tensor("input", input.cast_mut())?,
-                    call.tensor("rois", rois.cast_mut())?,
-                )
-            };
-            let mut out_result = call
-                .output(&output, input.data_type(), &[&input, &rois])?;
-            call.run(
-                &Method::new("rotated_roi_align", FLOAT),
-                input.data_type(),
-                |device, launch| {
-                    device
-                        .rotated_roi_align(
-                            launch,
-                            out_result.elements(),
-                            input.elements(),
-                            rois.elements(),
-                            aligned_height,
-                            aligned_width,
-                            f64::from(spatial_scale),
-                            sampling_ratio,
-                            aligned,
-                            clockwise,
-                            1,
-                        )
-                },
-            )?;
-            out_result.finish()?;
-            Ok(())
-        },
-    )
+    enter("diopiRoiAlignRotatedMmcv", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (output, input, rois) = unsafe {
+            (
+                call.tensor("output", output)?,
+                call.tensor("input", input.cast_mut())?,
+                call.tensor("rois", rois.cast_mut())?,
+            )
+        };
+        let mut out_result = call.output(&output, input.data_type(), &[&input, &rois])?;
+        call.run(&Method::new("rotated_roi_align", FLOAT), input.data_type(), |device, launch| {
+            device.rotated_roi_align(
+                launch,
+                out_result.elements(),
+                input.elements(),
+                rois.elements(),
+                aligned_height,
+                aligned_width,
+                f64::from(spatial_scale),
+                sampling_ratio,
+                aligned,
+                clockwise,
+                1,
+            )
+        })?;
+        out_result.finish()?;
+        Ok(())
+    })
 }
 
 /// Computes the gradient of RoI Align of rotated regions.
@@ -96,44 +81,34 @@ pub unsafe extern "C" fn diopiRoiAlignRotatedBackwardMmcv(
     aligned: bool,
     clockwise: bool,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiRoiAlignRotatedBackwardMmcv",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (bottom_grad, top_grad, rois) = unsafe {
-                (
-                    call.tensor("bottom_grad", bottom_grad)?,
-                    call.tensor("top_grad", top_grad.cast_mut())?,
-                    call.tensor("rois", rois.cast_mut())?,
-                )
-            };
-            let mut dx_result = call
-                .output(&bottom_grad, top_grad.data_type(), &[&rois, &top_grad])?;
-            call.run(
-                &Method::new("rotated_roi_align_grad", FLOAT),
-                rois.data_type(),
-                |device, launch| {
-                    device
-                        .rotated_roi_align_grad(
-                            launch,
-                            dx_result.elements(),
-                            rois.elements(),
-                            top_grad.elements(),
-                            aligned_height,
-                            aligned_width,
-                            f64::from(spatial_scale),
-                            sampling_ratio,
-                            aligned,
-                            clockwise,
-                            1,
-                        )
-                },
-            )?;
-            dx_result.finish()?;
-            Ok(())
-        },
-    )
+    enter("diopiRoiAlignRotatedBackwardMmcv", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (bottom_grad, top_grad, rois) = unsafe {
+            (
+                call.tensor("bottom_grad", bottom_grad)?,
+                call.tensor("top_grad", top_grad.cast_mut())?,
+                call.tensor("rois", rois.cast_mut())?,
+            )
+        };
+        let mut dx_result = call.output(&bottom_grad, top_grad.data_type(), &[&rois, &top_grad])?;
+        call.run(&Method::new("rotated_roi_align_grad", FLOAT), rois.data_type(), |device, launch| {
+            device.rotated_roi_align_grad(
+                launch,
+                dx_result.elements(),
+                rois.elements(),
+                top_grad.elements(),
+                aligned_height,
+                aligned_width,
+                f64::from(spatial_scale),
+                sampling_ratio,
+                aligned,
+                clockwise,
+                1,
+            )
+        })?;
+        dx_result.finish()?;
+        Ok(())
+    })
 }
 
 /// Applies RoI Align to rotated regions and to features with an orientation.
@@ -158,44 +133,34 @@ pub unsafe extern "C" fn diopiRiroiAlignRotatedMmcv(
     spatial_scale: f32,
     clockwise: bool,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiRiroiAlignRotatedMmcv",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (output, features, rois) = unsafe {
-                (
-                    call.tensor("output", output)?,
-                    call.tensor("features", features.cast_mut())?,
-                    call.tensor("rois", rois.cast_mut())?,
-                )
-            };
-            let mut out_result = call
-                .output(&output, features.data_type(), &[&features, &rois])?;
-            call.run(
-                &Method::new("rotated_roi_align", FLOAT),
-                features.data_type(),
-                |device, launch| {
-                    device
-                        .rotated_roi_align(
-                            launch,
-                            out_result.elements(),
-                            features.elements(),
-                            rois.elements(),
-                            pooled_height,
-                            pooled_width,
-                            f64::from(spatial_scale),
-                            num_samples,
-                            false,
-                            clockwise,
-                            num_orientations,
-                        )
-                },
-            )?;
-            out_result.finish()?;
-            Ok(())
-        },
-    )
+    enter("diopiRiroiAlignRotatedMmcv", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (output, features, rois) = unsafe {
+            (
+                call.tensor("output", output)?,
+                call.tensor("features", features.cast_mut())?,
+                call.tensor("rois", rois.cast_mut())?,
+            )
+        };
+        let mut out_result = call.output(&output, features.data_type(), &[&features, &rois])?;
+        call.run(&Method::new("rotated_roi_align", FLOAT), features.data_type(), |device, launch| {
+            device.rotated_roi_align(
+                launch,
+                out_result.elements(),
+                features.elements(),
+                rois.elements(),
+                pooled_height,
+                pooled_width,
+                f64::from(spatial_scale),
+                num_samples,
+                false,
+                clockwise,
+                num_orientations,
+            )
+        })?;
+        out_result.finish()?;
+        Ok(())
+    })
 }
 
 /// Computes the gradient of RoI Align of features with an orientation.
@@ -220,44 +185,34 @@ pub unsafe extern "C" fn diopiRiroiAlignRotatedBackwardMmcv(
     spatial_scale: f32,
     clockwise: bool,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiRiroiAlignRotatedBackwardMmcv",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (bottom_grad, top_grad, rois) = unsafe {
-                (
-                    call.tensor("bottom_grad", bottom_grad)?,
-                    call.tensor("top_grad", top_grad.cast_mut())?,
-                    call.tensor("rois", rois.cast_mut())?,
-                )
-            };
-            let mut dx_result = call
-                .output(&bottom_grad, top_grad.data_type(), &[&rois, &top_grad])?;
-            call.run(
-                &Method::new("rotated_roi_align_grad", FLOAT),
-                rois.data_type(),
-                |device, launch| {
-                    device
-                        .rotated_roi_align_grad(
-                            launch,
-                            dx_result.elements(),
-                            rois.elements(),
-                            top_grad.elements(),
-                            pooled_height,
-                            pooled_width,
-                            f64::from(spatial_scale),
-                            num_samples,
-                            false,
-                            clockwise,
-                            num_orientations,
-                        )
-                },
-            )?;
-            dx_result.finish()?;
-            Ok(())
-        },
-    )
+    enter("diopiRiroiAlignRotatedBackwardMmcv", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (bottom_grad, top_grad, rois) = unsafe {
+            (
+                call.tensor("bottom_grad", bottom_grad)?,
+                call.tensor("top_grad", top_grad.cast_mut())?,
+                call.tensor("rois", rois.cast_mut())?,
+            )
+        };
+        let mut dx_result = call.output(&bottom_grad, top_grad.data_type(), &[&rois, &top_grad])?;
+        call.run(&Method::new("rotated_roi_align_grad", FLOAT), rois.data_type(), |device, launch| {
+            device.rotated_roi_align_grad(
+                launch,
+                dx_result.elements(),
+                rois.elements(),
+                top_grad.elements(),
+                pooled_height,
+                pooled_width,
+                f64::from(spatial_scale),
+                num_samples,
+                false,
+                clockwise,
+                num_orientations,
+            )
+        })?;
+        dx_result.finish()?;
+        Ok(())
+    })
 }
 
 /// Finds the largest sample on each border of boxes.
@@ -277,43 +232,32 @@ pub unsafe extern "C" fn diopiBorderAlignMmcv(
     boxes: diopi_runtime::ffi::diopiConstTensorHandle_t,
     pool_size: i64,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiBorderAlignMmcv",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (output, argmax_idx, input, boxes) = unsafe {
-                (
-                    call.tensor("output", output)?,
-                    call.tensor("argmax_idx", argmax_idx)?,
-                    call.tensor("input", input.cast_mut())?,
-                    call.tensor("boxes", boxes.cast_mut())?,
-                )
-            };
-            let mut out_result = call
-                .output(&output, input.data_type(), &[&input, &boxes])?;
-            let mut indices_result = call
-                .output(&argmax_idx, DataType::INT64, &[&input, &boxes])?;
-            call.run(
-                &Method::new("border_align", FLOAT),
-                input.data_type(),
-                |device, launch| {
-                    device
-                        .border_align(
-                            launch,
-                            out_result.elements(),
-                            indices_result.elements(),
-                            input.elements(),
-                            boxes.elements(),
-                            pool_size,
-                        )
-                },
-            )?;
-            out_result.finish()?;
-            indices_result.finish()?;
-            Ok(())
-        },
-    )
+    enter("diopiBorderAlignMmcv", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (output, argmax_idx, input, boxes) = unsafe {
+            (
+                call.tensor("output", output)?,
+                call.tensor("argmax_idx", argmax_idx)?,
+                call.tensor("input", input.cast_mut())?,
+                call.tensor("boxes", boxes.cast_mut())?,
+            )
+        };
+        let mut out_result = call.output(&output, input.data_type(), &[&input, &boxes])?;
+        let mut indices_result = call.output(&argmax_idx, DataType::INT64, &[&input, &boxes])?;
+        call.run(&Method::new("border_align", FLOAT), input.data_type(), |device, launch| {
+            device.border_align(
+                launch,
+                out_result.elements(),
+                indices_result.elements(),
+                input.elements(),
+                boxes.elements(),
+                pool_size,
+            )
+        })?;
+        out_result.finish()?;
+        indices_result.finish()?;
+        Ok(())
+    })
 }
 
 /// Computes the gradient of the largest samples on borders.
@@ -333,44 +277,31 @@ pub unsafe extern "C" fn diopiBorderAlignBackwardMmcv(
     argmax_idx: diopi_runtime::ffi::diopiConstTensorHandle_t,
     pool_size: i64,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiBorderAlignBackwardMmcv",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (grad_input, grad_output, boxes, argmax_idx) = unsafe {
-                (
-                    call.tensor("grad_input", grad_input)?,
-                    call.tensor("grad_output", grad_output.cast_mut())?,
-                    call.tensor("boxes", boxes.cast_mut())?,
-                    call.tensor("argmax_idx", argmax_idx.cast_mut())?,
-                )
-            };
-            let mut dx_result = call
-                .output(
-                    &grad_input,
-                    grad_output.data_type(),
-                    &[&boxes, &argmax_idx, &grad_output],
-                )?;
-            call.run(
-                &Method::new("border_align_grad", FLOAT),
-                boxes.data_type(),
-                |device, launch| {
-                    device
-                        .border_align_grad(
-                            launch,
-                            dx_result.elements(),
-                            boxes.elements(),
-                            argmax_idx.elements(),
-                            grad_output.elements(),
-                            pool_size,
-                        )
-                },
-            )?;
-            dx_result.finish()?;
-            Ok(())
-        },
-    )
+    enter("diopiBorderAlignBackwardMmcv", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (grad_input, grad_output, boxes, argmax_idx) = unsafe {
+            (
+                call.tensor("grad_input", grad_input)?,
+                call.tensor("grad_output", grad_output.cast_mut())?,
+                call.tensor("boxes", boxes.cast_mut())?,
+                call.tensor("argmax_idx", argmax_idx.cast_mut())?,
+            )
+        };
+        let mut dx_result =
+            call.output(&grad_input, grad_output.data_type(), &[&boxes, &argmax_idx, &grad_output])?;
+        call.run(&Method::new("border_align_grad", FLOAT), boxes.data_type(), |device, launch| {
+            device.border_align_grad(
+                launch,
+                dx_result.elements(),
+                boxes.elements(),
+                argmax_idx.elements(),
+                grad_output.elements(),
+                pool_size,
+            )
+        })?;
+        dx_result.finish()?;
+        Ok(())
+    })
 }
 
 /// Applies deformable RoI pooling.
@@ -395,34 +326,30 @@ pub unsafe extern "C" fn diopiDeformRoiPoolMmcv(
     spatial_scale: f32,
     gamma: f32,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiDeformRoiPoolMmcv",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (output, input, rois, offset) = unsafe {
-                (
-                    call.tensor("output", output)?,
-                    call.tensor("input", input.cast_mut())?,
-                    call.tensor("rois", rois.cast_mut())?,
-                    call.tensor("offset", offset.cast_mut())?,
-                )
-            };
-            rules::regions::deformable_pool(
-                call,
-                &output,
-                &input,
-                &rois,
-                &offset,
-                pooled_height,
-                pooled_width,
-                sampling_ratio,
-                spatial_scale,
-                gamma,
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiDeformRoiPoolMmcv", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (output, input, rois, offset) = unsafe {
+            (
+                call.tensor("output", output)?,
+                call.tensor("input", input.cast_mut())?,
+                call.tensor("rois", rois.cast_mut())?,
+                call.tensor("offset", offset.cast_mut())?,
+            )
+        };
+        rules::regions::deformable_pool(
+            call,
+            &output,
+            &input,
+            &rois,
+            &offset,
+            pooled_height,
+            pooled_width,
+            sampling_ratio,
+            spatial_scale,
+            gamma,
+        )?;
+        Ok(())
+    })
 }
 
 /// Computes the gradients of deformable RoI pooling.
@@ -449,38 +376,34 @@ pub unsafe extern "C" fn diopiDeformRoiPoolBackwardMmcv(
     spatial_scale: f32,
     gamma: f32,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiDeformRoiPoolBackwardMmcv",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (grad_input, grad_offset, grad_output, input, rois, offset) = unsafe {
-                (
-                    call.tensor("grad_input", grad_input)?,
-                    call.tensor("grad_offset", grad_offset)?,
-                    call.tensor("grad_output", grad_output.cast_mut())?,
-                    call.tensor("input", input.cast_mut())?,
-                    call.tensor("rois", rois.cast_mut())?,
-                    call.tensor("offset", offset.cast_mut())?,
-                )
-            };
-            rules::regions::deformable_pool_backward(
-                call,
-                &grad_input,
-                &grad_offset,
-                &grad_output,
-                &input,
-                &rois,
-                &offset,
-                pooled_height,
-                pooled_width,
-                sampling_ratio,
-                spatial_scale,
-                gamma,
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiDeformRoiPoolBackwardMmcv", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (grad_input, grad_offset, grad_output, input, rois, offset) = unsafe {
+            (
+                call.tensor("grad_input", grad_input)?,
+                call.tensor("grad_offset", grad_offset)?,
+                call.tensor("grad_output", grad_output.cast_mut())?,
+                call.tensor("input", input.cast_mut())?,
+                call.tensor("rois", rois.cast_mut())?,
+                call.tensor("offset", offset.cast_mut())?,
+            )
+        };
+        rules::regions::deformable_pool_backward(
+            call,
+            &grad_input,
+            &grad_offset,
+            &grad_output,
+            &input,
+            &rois,
+            &offset,
+            pooled_height,
+            pooled_width,
+            sampling_ratio,
+            spatial_scale,
+            gamma,
+        )?;
+        Ok(())
+    })
 }
 
 /// Applies precise RoI pooling.
@@ -501,40 +424,30 @@ pub unsafe extern "C" fn diopiPrroiPoolMmcv(
     pooled_width: i64,
     spatial_scale: f32,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiPrroiPoolMmcv",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (output, input, rois) = unsafe {
-                (
-                    call.tensor("output", output)?,
-                    call.tensor("input", input.cast_mut())?,
-                    call.tensor("rois", rois.cast_mut())?,
-                )
-            };
-            let mut out_result = call
-                .output(&output, input.data_type(), &[&input, &rois])?;
-            call.run(
-                &Method::new("precise_roi_pool", FLOAT),
-                input.data_type(),
-                |device, launch| {
-                    device
-                        .precise_roi_pool(
-                            launch,
-                            out_result.elements(),
-                            input.elements(),
-                            rois.elements(),
-                            pooled_height,
-                            pooled_width,
-                            f64::from(spatial_scale),
-                        )
-                },
-            )?;
-            out_result.finish()?;
-            Ok(())
-        },
-    )
+    enter("diopiPrroiPoolMmcv", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (output, input, rois) = unsafe {
+            (
+                call.tensor("output", output)?,
+                call.tensor("input", input.cast_mut())?,
+                call.tensor("rois", rois.cast_mut())?,
+            )
+        };
+        let mut out_result = call.output(&output, input.data_type(), &[&input, &rois])?;
+        call.run(&Method::new("precise_roi_pool", FLOAT), input.data_type(), |device, launch| {
+            device.precise_roi_pool(
+                launch,
+                out_result.elements(),
+                input.elements(),
+                rois.elements(),
+                pooled_height,
+                pooled_width,
+                f64::from(spatial_scale),
+            )
+        })?;
+        out_result.finish()?;
+        Ok(())
+    })
 }
 
 /// Computes the gradient of precise RoI pooling by the images.
@@ -555,30 +468,26 @@ pub unsafe extern "C" fn diopiPrroiPoolbackwardMmcv(
     pooled_width: i64,
     spatial_scale: f32,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiPrroiPoolbackwardMmcv",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (grad_input, grad_output, rois) = unsafe {
-                (
-                    call.tensor("grad_input", grad_input)?,
-                    call.tensor("grad_output", grad_output.cast_mut())?,
-                    call.tensor("rois", rois.cast_mut())?,
-                )
-            };
-            rules::regions::precise_pool_backward(
-                call,
-                &grad_input,
-                &grad_output,
-                &rois,
-                pooled_height,
-                pooled_width,
-                spatial_scale,
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiPrroiPoolbackwardMmcv", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (grad_input, grad_output, rois) = unsafe {
+            (
+                call.tensor("grad_input", grad_input)?,
+                call.tensor("grad_output", grad_output.cast_mut())?,
+                call.tensor("rois", rois.cast_mut())?,
+            )
+        };
+        rules::regions::precise_pool_backward(
+            call,
+            &grad_input,
+            &grad_output,
+            &rois,
+            pooled_height,
+            pooled_width,
+            spatial_scale,
+        )?;
+        Ok(())
+    })
 }
 
 /// Computes the gradient of precise RoI pooling by the regions.
@@ -602,32 +511,28 @@ pub unsafe extern "C" fn diopiPrroiPoolCoorBackwardMmcv(
     pooled_width: i64,
     spatial_scale: f32,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiPrroiPoolCoorBackwardMmcv",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (grad_rois, grad_output, input, rois) = unsafe {
-                (
-                    call.tensor("grad_rois", grad_rois)?,
-                    call.tensor("grad_output", grad_output.cast_mut())?,
-                    call.tensor("input", input.cast_mut())?,
-                    call.tensor("rois", rois.cast_mut())?,
-                )
-            };
-            rules::regions::precise_pool_boxes_backward(
-                call,
-                &grad_rois,
-                &grad_output,
-                &input,
-                &rois,
-                pooled_height,
-                pooled_width,
-                spatial_scale,
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiPrroiPoolCoorBackwardMmcv", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (grad_rois, grad_output, input, rois) = unsafe {
+            (
+                call.tensor("grad_rois", grad_rois)?,
+                call.tensor("grad_output", grad_output.cast_mut())?,
+                call.tensor("input", input.cast_mut())?,
+                call.tensor("rois", rois.cast_mut())?,
+            )
+        };
+        rules::regions::precise_pool_boxes_backward(
+            call,
+            &grad_rois,
+            &grad_output,
+            &input,
+            &rois,
+            pooled_height,
+            pooled_width,
+            spatial_scale,
+        )?;
+        Ok(())
+    })
 }
 
 /// Adds to each pixel the samples at the places of its rotated box.
@@ -647,39 +552,29 @@ pub unsafe extern "C" fn diopiRotatedFeatureAlignMmcv(
     spatial_scale: f32,
     points: i64,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiRotatedFeatureAlignMmcv",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (output, features, best_bboxes) = unsafe {
-                (
-                    call.tensor("output", output)?,
-                    call.tensor("features", features.cast_mut())?,
-                    call.tensor("best_bboxes", best_bboxes.cast_mut())?,
-                )
-            };
-            let mut out_result = call
-                .output(&output, features.data_type(), &[&features, &best_bboxes])?;
-            call.run(
-                &Method::new("rotated_feature_align", FLOAT),
-                features.data_type(),
-                |device, launch| {
-                    device
-                        .rotated_feature_align(
-                            launch,
-                            out_result.elements(),
-                            features.elements(),
-                            best_bboxes.elements(),
-                            f64::from(spatial_scale),
-                            points,
-                        )
-                },
-            )?;
-            out_result.finish()?;
-            Ok(())
-        },
-    )
+    enter("diopiRotatedFeatureAlignMmcv", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (output, features, best_bboxes) = unsafe {
+            (
+                call.tensor("output", output)?,
+                call.tensor("features", features.cast_mut())?,
+                call.tensor("best_bboxes", best_bboxes.cast_mut())?,
+            )
+        };
+        let mut out_result = call.output(&output, features.data_type(), &[&features, &best_bboxes])?;
+        call.run(&Method::new("rotated_feature_align", FLOAT), features.data_type(), |device, launch| {
+            device.rotated_feature_align(
+                launch,
+                out_result.elements(),
+                features.elements(),
+                best_bboxes.elements(),
+                f64::from(spatial_scale),
+                points,
+            )
+        })?;
+        out_result.finish()?;
+        Ok(())
+    })
 }
 
 /// Computes the gradient of the samples at the places of rotated boxes.
@@ -699,37 +594,31 @@ pub unsafe extern "C" fn diopiRotatedFeatureAlignBackwardMmcv(
     spatial_scale: f32,
     points: i64,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiRotatedFeatureAlignBackwardMmcv",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (bottom_grad, top_grad, best_bboxes) = unsafe {
-                (
-                    call.tensor("bottom_grad", bottom_grad)?,
-                    call.tensor("top_grad", top_grad.cast_mut())?,
-                    call.tensor("best_bboxes", best_bboxes.cast_mut())?,
+    enter("diopiRotatedFeatureAlignBackwardMmcv", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (bottom_grad, top_grad, best_bboxes) = unsafe {
+            (
+                call.tensor("bottom_grad", bottom_grad)?,
+                call.tensor("top_grad", top_grad.cast_mut())?,
+                call.tensor("best_bboxes", best_bboxes.cast_mut())?,
+            )
+        };
+        let mut dx_result = call.output(&bottom_grad, top_grad.data_type(), &[&best_bboxes, &top_grad])?;
+        call.run(
+            &Method::new("rotated_feature_align_grad", FLOAT),
+            best_bboxes.data_type(),
+            |device, launch| {
+                device.rotated_feature_align_grad(
+                    launch,
+                    dx_result.elements(),
+                    best_bboxes.elements(),
+                    top_grad.elements(),
+                    f64::from(spatial_scale),
+                    points,
                 )
-            };
-            let mut dx_result = call
-                .output(&bottom_grad, top_grad.data_type(), &[&best_bboxes, &top_grad])?;
-            call.run(
-                &Method::new("rotated_feature_align_grad", FLOAT),
-                best_bboxes.data_type(),
-                |device, launch| {
-                    device
-                        .rotated_feature_align_grad(
-                            launch,
-                            dx_result.elements(),
-                            best_bboxes.elements(),
-                            top_grad.elements(),
-                            f64::from(spatial_scale),
-                            points,
-                        )
-                },
-            )?;
-            dx_result.finish()?;
-            Ok(())
-        },
-    )
+            },
+        )?;
+        dx_result.finish()?;
+        Ok(())
+    })
 }

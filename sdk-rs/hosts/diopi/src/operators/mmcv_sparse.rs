@@ -4,13 +4,8 @@
 
 use crate::diopi_runtime;
 
-#[allow(
-    unused_imports,
-    reason = "the steps of the functions determine which of the names are used"
-)]
-use crate::compute::{
-    BOOL, COMPLEX, DataType, FLOAT, INTEGER, Method, enter, rules, wide,
-};
+#[allow(unused_imports, reason = "the steps of the functions determine which of the names are used")]
+use crate::compute::{BOOL, COMPLEX, DataType, FLOAT, INTEGER, Method, enter, rules, wide};
 
 /// Computes a convolution of sparse voxels.
 ///
@@ -33,34 +28,30 @@ pub unsafe extern "C" fn diopiIndiceConvMmcv(
     inverse: i64,
     sub_m: i64,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiIndiceConvMmcv",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, features, filters, indice_pairs, indice_num) = unsafe {
-                (
-                    call.place("out", out)?,
-                    call.tensor("features", features.cast_mut())?,
-                    call.tensor("filters", filters.cast_mut())?,
-                    call.tensor("indice_pairs", indice_pairs.cast_mut())?,
-                    call.tensor("indice_num", indice_num.cast_mut())?,
-                )
-            };
-            rules::sparse::convolution(
-                call,
-                out,
-                &features,
-                &filters,
-                &indice_pairs,
-                &indice_num,
-                num_act_out,
-                inverse,
-                sub_m,
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiIndiceConvMmcv", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, features, filters, indice_pairs, indice_num) = unsafe {
+            (
+                call.place("out", out)?,
+                call.tensor("features", features.cast_mut())?,
+                call.tensor("filters", filters.cast_mut())?,
+                call.tensor("indice_pairs", indice_pairs.cast_mut())?,
+                call.tensor("indice_num", indice_num.cast_mut())?,
+            )
+        };
+        rules::sparse::convolution(
+            call,
+            out,
+            &features,
+            &filters,
+            &indice_pairs,
+            &indice_num,
+            num_act_out,
+            inverse,
+            sub_m,
+        )?;
+        Ok(())
+    })
 }
 
 /// Computes the gradients of a convolution of sparse voxels.
@@ -84,35 +75,31 @@ pub unsafe extern "C" fn diopiIndiceConvBackwardMmcv(
     inverse: i64,
     sub_m: i64,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiIndiceConvBackwardMmcv",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (outlist, features, filters, out_grad, indice_pairs, indice_num) = unsafe {
-                (
-                    call.place("outlist", outlist)?,
-                    call.tensor("features", features.cast_mut())?,
-                    call.tensor("filters", filters.cast_mut())?,
-                    call.tensor("out_grad", out_grad.cast_mut())?,
-                    call.tensor("indice_pairs", indice_pairs.cast_mut())?,
-                    call.tensor("indice_num", indice_num.cast_mut())?,
-                )
-            };
-            rules::sparse::convolution_backward(
-                call,
-                outlist,
-                &features,
-                &filters,
-                &out_grad,
-                &indice_pairs,
-                &indice_num,
-                inverse,
-                sub_m,
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiIndiceConvBackwardMmcv", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (outlist, features, filters, out_grad, indice_pairs, indice_num) = unsafe {
+            (
+                call.place("outlist", outlist)?,
+                call.tensor("features", features.cast_mut())?,
+                call.tensor("filters", filters.cast_mut())?,
+                call.tensor("out_grad", out_grad.cast_mut())?,
+                call.tensor("indice_pairs", indice_pairs.cast_mut())?,
+                call.tensor("indice_num", indice_num.cast_mut())?,
+            )
+        };
+        rules::sparse::convolution_backward(
+            call,
+            outlist,
+            &features,
+            &filters,
+            &out_grad,
+            &indice_pairs,
+            &indice_num,
+            inverse,
+            sub_m,
+        )?;
+        Ok(())
+    })
 }
 
 /// Computes a convolution of sparse voxels with a bias.
@@ -137,36 +124,32 @@ pub unsafe extern "C" fn diopiFusedIndiceConvBatchnormMmcv(
     inverse: i64,
     sub_m: i64,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiFusedIndiceConvBatchnormMmcv",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, features, filters, bias, indice_pairs, indice_num) = unsafe {
-                (
-                    call.place("out", out)?,
-                    call.tensor("features", features.cast_mut())?,
-                    call.tensor("filters", filters.cast_mut())?,
-                    call.tensor("bias", bias.cast_mut())?,
-                    call.tensor("indice_pairs", indice_pairs.cast_mut())?,
-                    call.tensor("indice_num", indice_num.cast_mut())?,
-                )
-            };
-            rules::sparse::convolution_with_bias(
-                call,
-                out,
-                &features,
-                &filters,
-                &bias,
-                &indice_pairs,
-                &indice_num,
-                num_act_out,
-                inverse,
-                sub_m,
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiFusedIndiceConvBatchnormMmcv", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, features, filters, bias, indice_pairs, indice_num) = unsafe {
+            (
+                call.place("out", out)?,
+                call.tensor("features", features.cast_mut())?,
+                call.tensor("filters", filters.cast_mut())?,
+                call.tensor("bias", bias.cast_mut())?,
+                call.tensor("indice_pairs", indice_pairs.cast_mut())?,
+                call.tensor("indice_num", indice_num.cast_mut())?,
+            )
+        };
+        rules::sparse::convolution_with_bias(
+            call,
+            out,
+            &features,
+            &filters,
+            &bias,
+            &indice_pairs,
+            &indice_num,
+            num_act_out,
+            inverse,
+            sub_m,
+        )?;
+        Ok(())
+    })
 }
 
 /// Finds the largest features of connected sparse voxels.
@@ -186,30 +169,19 @@ pub unsafe extern "C" fn diopiIndiceMaxpoolMmcv(
     indice_num: diopi_runtime::ffi::diopiConstTensorHandle_t,
     num_act: i64,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiIndiceMaxpoolMmcv",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, features, indice_pairs, indice_num) = unsafe {
-                (
-                    call.place("out", out)?,
-                    call.tensor("features", features.cast_mut())?,
-                    call.tensor("indice_pairs", indice_pairs.cast_mut())?,
-                    call.tensor("indice_num", indice_num.cast_mut())?,
-                )
-            };
-            rules::sparse::max_pool(
-                call,
-                out,
-                &features,
-                &indice_pairs,
-                &indice_num,
-                num_act,
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiIndiceMaxpoolMmcv", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, features, indice_pairs, indice_num) = unsafe {
+            (
+                call.place("out", out)?,
+                call.tensor("features", features.cast_mut())?,
+                call.tensor("indice_pairs", indice_pairs.cast_mut())?,
+                call.tensor("indice_num", indice_num.cast_mut())?,
+            )
+        };
+        rules::sparse::max_pool(call, out, &features, &indice_pairs, &indice_num, num_act)?;
+        Ok(())
+    })
 }
 
 /// Computes the gradient of the largest features of voxels.
@@ -230,31 +202,27 @@ pub unsafe extern "C" fn diopiIndiceMaxpoolBackwardMmcv(
     indice_pairs: diopi_runtime::ffi::diopiConstTensorHandle_t,
     indice_num: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiIndiceMaxpoolBackwardMmcv",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, features, out_features, out_grad, indice_pairs, indice_num) = unsafe {
-                (
-                    call.place("out", out)?,
-                    call.tensor("features", features.cast_mut())?,
-                    call.tensor("out_features", out_features.cast_mut())?,
-                    call.tensor("out_grad", out_grad.cast_mut())?,
-                    call.tensor("indice_pairs", indice_pairs.cast_mut())?,
-                    call.tensor("indice_num", indice_num.cast_mut())?,
-                )
-            };
-            rules::sparse::max_pool_backward(
-                call,
-                out,
-                &features,
-                &out_features,
-                &out_grad,
-                &indice_pairs,
-                &indice_num,
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiIndiceMaxpoolBackwardMmcv", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, features, out_features, out_grad, indice_pairs, indice_num) = unsafe {
+            (
+                call.place("out", out)?,
+                call.tensor("features", features.cast_mut())?,
+                call.tensor("out_features", out_features.cast_mut())?,
+                call.tensor("out_grad", out_grad.cast_mut())?,
+                call.tensor("indice_pairs", indice_pairs.cast_mut())?,
+                call.tensor("indice_num", indice_num.cast_mut())?,
+            )
+        };
+        rules::sparse::max_pool_backward(
+            call,
+            out,
+            &features,
+            &out_features,
+            &out_grad,
+            &indice_pairs,
+            &indice_num,
+        )?;
+        Ok(())
+    })
 }

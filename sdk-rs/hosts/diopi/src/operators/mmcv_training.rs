@@ -4,13 +4,8 @@
 
 use crate::diopi_runtime;
 
-#[allow(
-    unused_imports,
-    reason = "the steps of the functions determine which of the names are used"
-)]
-use crate::compute::{
-    BOOL, COMPLEX, DataType, FLOAT, INTEGER, Method, enter, rules, wide,
-};
+#[allow(unused_imports, reason = "the steps of the functions determine which of the names are used")]
+use crate::compute::{BOOL, COMPLEX, DataType, FLOAT, INTEGER, Method, enter, rules, wide};
 
 /// Adds a bias, and applies a leaky ReLU and a factor.
 ///
@@ -33,33 +28,19 @@ pub unsafe extern "C" fn diopiFusedBiasLeakyreluMmcv(
     alpha: f32,
     scale: f32,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiFusedBiasLeakyreluMmcv",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, input, bias, refer) = unsafe {
-                (
-                    call.place("out", out)?,
-                    call.tensor("input", input.cast_mut())?,
-                    call.tensor("bias", bias.cast_mut())?,
-                    call.tensor("refer", refer.cast_mut())?,
-                )
-            };
-            rules::filters::bias_act(
-                call,
-                out,
-                &input,
-                &bias,
-                &refer,
-                act,
-                grad,
-                alpha,
-                scale,
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiFusedBiasLeakyreluMmcv", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, input, bias, refer) = unsafe {
+            (
+                call.place("out", out)?,
+                call.tensor("input", input.cast_mut())?,
+                call.tensor("bias", bias.cast_mut())?,
+                call.tensor("refer", refer.cast_mut())?,
+            )
+        };
+        rules::filters::bias_act(call, out, &input, &bias, &refer, act, grad, alpha, scale)?;
+        Ok(())
+    })
 }
 
 /// Computes the focal loss of logits.
@@ -80,31 +61,19 @@ pub unsafe extern "C" fn diopiSigmoidFocalLossMmcv(
     gamma: f32,
     alpha: f32,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiSigmoidFocalLossMmcv",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (output, input, target, weight) = unsafe {
-                (
-                    call.tensor("output", output)?,
-                    call.tensor("input", input.cast_mut())?,
-                    call.tensor("target", target.cast_mut())?,
-                    call.tensor("weight", weight.cast_mut())?,
-                )
-            };
-            rules::detection::sigmoid_focal_loss(
-                call,
-                &output,
-                &input,
-                &target,
-                &weight,
-                gamma,
-                alpha,
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiSigmoidFocalLossMmcv", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (output, input, target, weight) = unsafe {
+            (
+                call.tensor("output", output)?,
+                call.tensor("input", input.cast_mut())?,
+                call.tensor("target", target.cast_mut())?,
+                call.tensor("weight", weight.cast_mut())?,
+            )
+        };
+        rules::detection::sigmoid_focal_loss(call, &output, &input, &target, &weight, gamma, alpha)?;
+        Ok(())
+    })
 }
 
 /// Computes the gradient of the focal loss of logits.
@@ -125,31 +94,27 @@ pub unsafe extern "C" fn diopiSigmoidFocalLossBackwardMmcv(
     gamma: f32,
     alpha: f32,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiSigmoidFocalLossBackwardMmcv",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (grad_input, input, target, weight) = unsafe {
-                (
-                    call.tensor("grad_input", grad_input)?,
-                    call.tensor("input", input.cast_mut())?,
-                    call.tensor("target", target.cast_mut())?,
-                    call.tensor("weight", weight.cast_mut())?,
-                )
-            };
-            rules::detection::sigmoid_focal_loss_backward(
-                call,
-                &grad_input,
-                &input,
-                &target,
-                &weight,
-                gamma,
-                alpha,
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiSigmoidFocalLossBackwardMmcv", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (grad_input, input, target, weight) = unsafe {
+            (
+                call.tensor("grad_input", grad_input)?,
+                call.tensor("input", input.cast_mut())?,
+                call.tensor("target", target.cast_mut())?,
+                call.tensor("weight", weight.cast_mut())?,
+            )
+        };
+        rules::detection::sigmoid_focal_loss_backward(
+            call,
+            &grad_input,
+            &input,
+            &target,
+            &weight,
+            gamma,
+            alpha,
+        )?;
+        Ok(())
+    })
 }
 
 /// Computes the focal loss of probabilities.
@@ -170,31 +135,19 @@ pub unsafe extern "C" fn diopiSoftmaxFocalLossMmcv(
     gamma: f32,
     alpha: f32,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiSoftmaxFocalLossMmcv",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (output, softmax, target, weight) = unsafe {
-                (
-                    call.tensor("output", output)?,
-                    call.tensor("softmax", softmax.cast_mut())?,
-                    call.tensor("target", target.cast_mut())?,
-                    call.tensor("weight", weight.cast_mut())?,
-                )
-            };
-            rules::detection::softmax_focal_loss(
-                call,
-                &output,
-                &softmax,
-                &target,
-                &weight,
-                gamma,
-                alpha,
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiSoftmaxFocalLossMmcv", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (output, softmax, target, weight) = unsafe {
+            (
+                call.tensor("output", output)?,
+                call.tensor("softmax", softmax.cast_mut())?,
+                call.tensor("target", target.cast_mut())?,
+                call.tensor("weight", weight.cast_mut())?,
+            )
+        };
+        rules::detection::softmax_focal_loss(call, &output, &softmax, &target, &weight, gamma, alpha)?;
+        Ok(())
+    })
 }
 
 /// Computes the gradient of the focal loss of probabilities.
@@ -217,33 +170,29 @@ pub unsafe extern "C" fn diopiSoftmaxFocalLossBackwardMmcv(
     gamma: f32,
     alpha: f32,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiSoftmaxFocalLossBackwardMmcv",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (grad_input, buff, softmax, target, weight) = unsafe {
-                (
-                    call.tensor("grad_input", grad_input)?,
-                    call.tensor("buff", buff)?,
-                    call.tensor("softmax", softmax.cast_mut())?,
-                    call.tensor("target", target.cast_mut())?,
-                    call.tensor("weight", weight.cast_mut())?,
-                )
-            };
-            rules::detection::softmax_focal_loss_backward(
-                call,
-                &grad_input,
-                &buff,
-                &softmax,
-                &target,
-                &weight,
-                gamma,
-                alpha,
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiSoftmaxFocalLossBackwardMmcv", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (grad_input, buff, softmax, target, weight) = unsafe {
+            (
+                call.tensor("grad_input", grad_input)?,
+                call.tensor("buff", buff)?,
+                call.tensor("softmax", softmax.cast_mut())?,
+                call.tensor("target", target.cast_mut())?,
+                call.tensor("weight", weight.cast_mut())?,
+            )
+        };
+        rules::detection::softmax_focal_loss_backward(
+            call,
+            &grad_input,
+            &buff,
+            &softmax,
+            &target,
+            &weight,
+            gamma,
+            alpha,
+        )?;
+        Ok(())
+    })
 }
 
 /// Computes the mean of each channel.
@@ -260,18 +209,12 @@ pub unsafe extern "C" fn diopiSyncBnMeanMmcv(
     mean: diopi_runtime::ffi::diopiTensorHandle_t,
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiSyncBnMeanMmcv",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (mean, input) = unsafe {
-                (call.tensor("mean", mean)?, call.tensor("input", input.cast_mut())?)
-            };
-            rules::filters::batch_mean(call, &mean, &input)?;
-            Ok(())
-        },
-    )
+    enter("diopiSyncBnMeanMmcv", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (mean, input) = unsafe { (call.tensor("mean", mean)?, call.tensor("input", input.cast_mut())?) };
+        rules::filters::batch_mean(call, &mean, &input)?;
+        Ok(())
+    })
 }
 
 /// Computes the variance of each channel.
@@ -289,22 +232,18 @@ pub unsafe extern "C" fn diopiSyncBnVarMmcv(
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
     mean: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiSyncBnVarMmcv",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (var, input, mean) = unsafe {
-                (
-                    call.tensor("var", var)?,
-                    call.tensor("input", input.cast_mut())?,
-                    call.tensor("mean", mean.cast_mut())?,
-                )
-            };
-            rules::filters::batch_variance(call, &var, &input, &mean)?;
-            Ok(())
-        },
-    )
+    enter("diopiSyncBnVarMmcv", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (var, input, mean) = unsafe {
+            (
+                call.tensor("var", var)?,
+                call.tensor("input", input.cast_mut())?,
+                call.tensor("mean", mean.cast_mut())?,
+            )
+        };
+        rules::filters::batch_variance(call, &var, &input, &mean)?;
+        Ok(())
+    })
 }
 
 /// Normalizes each channel, and updates the running statistics.
@@ -333,55 +272,40 @@ pub unsafe extern "C" fn diopiSyncBnOutputMmcv(
     momentum: f32,
     group_size: i64,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiSyncBnOutputMmcv",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (
-                running_mean,
-                running_var,
-                norm,
-                std,
-                output,
-                input,
-                mean,
-                var,
-                weight,
-                bias,
-            ) = unsafe {
-                (
-                    call.tensor("running_mean", running_mean)?,
-                    call.tensor("running_var", running_var)?,
-                    call.tensor("norm", norm)?,
-                    call.tensor("std", std)?,
-                    call.tensor("output", output)?,
-                    call.tensor("input", input.cast_mut())?,
-                    call.tensor("mean", mean.cast_mut())?,
-                    call.tensor("var", var.cast_mut())?,
-                    call.tensor("weight", weight.cast_mut())?,
-                    call.tensor("bias", bias.cast_mut())?,
-                )
-            };
-            rules::filters::batch_output(
-                call,
-                &running_mean,
-                &running_var,
-                &norm,
-                &std,
-                &output,
-                &input,
-                &mean,
-                &var,
-                &weight,
-                &bias,
-                eps,
-                momentum,
-                group_size,
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiSyncBnOutputMmcv", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (running_mean, running_var, norm, std, output, input, mean, var, weight, bias) = unsafe {
+            (
+                call.tensor("running_mean", running_mean)?,
+                call.tensor("running_var", running_var)?,
+                call.tensor("norm", norm)?,
+                call.tensor("std", std)?,
+                call.tensor("output", output)?,
+                call.tensor("input", input.cast_mut())?,
+                call.tensor("mean", mean.cast_mut())?,
+                call.tensor("var", var.cast_mut())?,
+                call.tensor("weight", weight.cast_mut())?,
+                call.tensor("bias", bias.cast_mut())?,
+            )
+        };
+        rules::filters::batch_output(
+            call,
+            &running_mean,
+            &running_var,
+            &norm,
+            &std,
+            &output,
+            &input,
+            &mean,
+            &var,
+            &weight,
+            &bias,
+            eps,
+            momentum,
+            group_size,
+        )?;
+        Ok(())
+    })
 }
 
 /// Computes the gradients of factor and bias.
@@ -400,29 +324,19 @@ pub unsafe extern "C" fn diopiSyncBnBackwardParamMmcv(
     grad_output: diopi_runtime::ffi::diopiConstTensorHandle_t,
     norm: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiSyncBnBackwardParamMmcv",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (grad_weight, grad_bias, grad_output, norm) = unsafe {
-                (
-                    call.tensor("grad_weight", grad_weight)?,
-                    call.tensor("grad_bias", grad_bias)?,
-                    call.tensor("grad_output", grad_output.cast_mut())?,
-                    call.tensor("norm", norm.cast_mut())?,
-                )
-            };
-            rules::filters::batch_param_gradients(
-                call,
-                &grad_weight,
-                &grad_bias,
-                &grad_output,
-                &norm,
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiSyncBnBackwardParamMmcv", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (grad_weight, grad_bias, grad_output, norm) = unsafe {
+            (
+                call.tensor("grad_weight", grad_weight)?,
+                call.tensor("grad_bias", grad_bias)?,
+                call.tensor("grad_output", grad_output.cast_mut())?,
+                call.tensor("norm", norm.cast_mut())?,
+            )
+        };
+        rules::filters::batch_param_gradients(call, &grad_weight, &grad_bias, &grad_output, &norm)?;
+        Ok(())
+    })
 }
 
 /// Computes the gradient of the input of batch normalization.
@@ -445,33 +359,29 @@ pub unsafe extern "C" fn diopiSyncBnBackwardDataMmcv(
     norm: diopi_runtime::ffi::diopiConstTensorHandle_t,
     std: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiSyncBnBackwardDataMmcv",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (grad_input, grad_output, weight, grad_weight, grad_bias, norm, std) = unsafe {
-                (
-                    call.tensor("grad_input", grad_input)?,
-                    call.tensor("grad_output", grad_output.cast_mut())?,
-                    call.tensor("weight", weight.cast_mut())?,
-                    call.tensor("grad_weight", grad_weight.cast_mut())?,
-                    call.tensor("grad_bias", grad_bias.cast_mut())?,
-                    call.tensor("norm", norm.cast_mut())?,
-                    call.tensor("std", std.cast_mut())?,
-                )
-            };
-            rules::filters::batch_data_gradient(
-                call,
-                &grad_input,
-                &grad_output,
-                &weight,
-                &grad_weight,
-                &grad_bias,
-                &norm,
-                &std,
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiSyncBnBackwardDataMmcv", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (grad_input, grad_output, weight, grad_weight, grad_bias, norm, std) = unsafe {
+            (
+                call.tensor("grad_input", grad_input)?,
+                call.tensor("grad_output", grad_output.cast_mut())?,
+                call.tensor("weight", weight.cast_mut())?,
+                call.tensor("grad_weight", grad_weight.cast_mut())?,
+                call.tensor("grad_bias", grad_bias.cast_mut())?,
+                call.tensor("norm", norm.cast_mut())?,
+                call.tensor("std", std.cast_mut())?,
+            )
+        };
+        rules::filters::batch_data_gradient(
+            call,
+            &grad_input,
+            &grad_output,
+            &weight,
+            &grad_weight,
+            &grad_bias,
+            &norm,
+            &std,
+        )?;
+        Ok(())
+    })
 }

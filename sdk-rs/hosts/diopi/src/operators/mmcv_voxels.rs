@@ -4,13 +4,8 @@
 
 use crate::diopi_runtime;
 
-#[allow(
-    unused_imports,
-    reason = "the steps of the functions determine which of the names are used"
-)]
-use crate::compute::{
-    BOOL, COMPLEX, DataType, FLOAT, INTEGER, Method, enter, rules, wide,
-};
+#[allow(unused_imports, reason = "the steps of the functions determine which of the names are used")]
+use crate::compute::{BOOL, COMPLEX, DataType, FLOAT, INTEGER, Method, enter, rules, wide};
 
 /// Finds the first box of each point.
 ///
@@ -27,38 +22,22 @@ pub unsafe extern "C" fn diopiPointsInBoxesPartMmcv(
     boxes: diopi_runtime::ffi::diopiConstTensorHandle_t,
     pts: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiPointsInBoxesPartMmcv",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (box_idx_of_points, boxes, pts) = unsafe {
-                (
-                    call.tensor("box_idx_of_points", box_idx_of_points)?,
-                    call.tensor("boxes", boxes.cast_mut())?,
-                    call.tensor("pts", pts.cast_mut())?,
-                )
-            };
-            let mut out_result = call
-                .output(&box_idx_of_points, DataType::INT64, &[&boxes, &pts])?;
-            call.run(
-                &Method::new("points_in_boxes", FLOAT),
-                boxes.data_type(),
-                |device, launch| {
-                    device
-                        .points_in_boxes(
-                            launch,
-                            out_result.elements(),
-                            boxes.elements(),
-                            pts.elements(),
-                            true,
-                        )
-                },
-            )?;
-            out_result.finish()?;
-            Ok(())
-        },
-    )
+    enter("diopiPointsInBoxesPartMmcv", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (box_idx_of_points, boxes, pts) = unsafe {
+            (
+                call.tensor("box_idx_of_points", box_idx_of_points)?,
+                call.tensor("boxes", boxes.cast_mut())?,
+                call.tensor("pts", pts.cast_mut())?,
+            )
+        };
+        let mut out_result = call.output(&box_idx_of_points, DataType::INT64, &[&boxes, &pts])?;
+        call.run(&Method::new("points_in_boxes", FLOAT), boxes.data_type(), |device, launch| {
+            device.points_in_boxes(launch, out_result.elements(), boxes.elements(), pts.elements(), true)
+        })?;
+        out_result.finish()?;
+        Ok(())
+    })
 }
 
 /// Tells which points are in which boxes.
@@ -76,38 +55,22 @@ pub unsafe extern "C" fn diopiPointsInBoxesAllMmcv(
     boxes: diopi_runtime::ffi::diopiConstTensorHandle_t,
     pts: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiPointsInBoxesAllMmcv",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (box_idx_of_points, boxes, pts) = unsafe {
-                (
-                    call.tensor("box_idx_of_points", box_idx_of_points)?,
-                    call.tensor("boxes", boxes.cast_mut())?,
-                    call.tensor("pts", pts.cast_mut())?,
-                )
-            };
-            let mut out_result = call
-                .output(&box_idx_of_points, DataType::INT64, &[&boxes, &pts])?;
-            call.run(
-                &Method::new("points_in_boxes", FLOAT),
-                boxes.data_type(),
-                |device, launch| {
-                    device
-                        .points_in_boxes(
-                            launch,
-                            out_result.elements(),
-                            boxes.elements(),
-                            pts.elements(),
-                            false,
-                        )
-                },
-            )?;
-            out_result.finish()?;
-            Ok(())
-        },
-    )
+    enter("diopiPointsInBoxesAllMmcv", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (box_idx_of_points, boxes, pts) = unsafe {
+            (
+                call.tensor("box_idx_of_points", box_idx_of_points)?,
+                call.tensor("boxes", boxes.cast_mut())?,
+                call.tensor("pts", pts.cast_mut())?,
+            )
+        };
+        let mut out_result = call.output(&box_idx_of_points, DataType::INT64, &[&boxes, &pts])?;
+        call.run(&Method::new("points_in_boxes", FLOAT), boxes.data_type(), |device, launch| {
+            device.points_in_boxes(launch, out_result.elements(), boxes.elements(), pts.elements(), false)
+        })?;
+        out_result.finish()?;
+        Ok(())
+    })
 }
 
 /// Tells which points are in which quadrangles.
@@ -125,37 +88,22 @@ pub unsafe extern "C" fn diopiPointsInPolygonsMmcv(
     points: diopi_runtime::ffi::diopiConstTensorHandle_t,
     polygons: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiPointsInPolygonsMmcv",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (output, points, polygons) = unsafe {
-                (
-                    call.tensor("output", output)?,
-                    call.tensor("points", points.cast_mut())?,
-                    call.tensor("polygons", polygons.cast_mut())?,
-                )
-            };
-            let mut out_result = call
-                .output(&output, points.data_type(), &[&points, &polygons])?;
-            call.run(
-                &Method::new("points_in_polygons", FLOAT),
-                points.data_type(),
-                |device, launch| {
-                    device
-                        .points_in_polygons(
-                            launch,
-                            out_result.elements(),
-                            points.elements(),
-                            polygons.elements(),
-                        )
-                },
-            )?;
-            out_result.finish()?;
-            Ok(())
-        },
-    )
+    enter("diopiPointsInPolygonsMmcv", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (output, points, polygons) = unsafe {
+            (
+                call.tensor("output", output)?,
+                call.tensor("points", points.cast_mut())?,
+                call.tensor("polygons", polygons.cast_mut())?,
+            )
+        };
+        let mut out_result = call.output(&output, points.data_type(), &[&points, &polygons])?;
+        call.run(&Method::new("points_in_polygons", FLOAT), points.data_type(), |device, launch| {
+            device.points_in_polygons(launch, out_result.elements(), points.elements(), polygons.elements())
+        })?;
+        out_result.finish()?;
+        Ok(())
+    })
 }
 
 /// Computes the voxel of each point.
@@ -175,39 +123,29 @@ pub unsafe extern "C" fn diopiDynamicVoxelizeMmcv(
     coors_range: diopi_runtime::ffi::diopiConstTensorHandle_t,
     _n_dim: i64,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiDynamicVoxelizeMmcv",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (coors, points, voxel_size, coors_range) = unsafe {
-                (
-                    call.tensor("coors", coors)?,
-                    call.tensor("points", points.cast_mut())?,
-                    call.tensor("voxel_size", voxel_size.cast_mut())?,
-                    call.tensor("coors_range", coors_range.cast_mut())?,
-                )
-            };
-            let mut out_result = call
-                .output(&coors, DataType::INT64, &[&points, &voxel_size, &coors_range])?;
-            call.run(
-                &Method::new("voxel_coordinates", FLOAT),
-                points.data_type(),
-                |device, launch| {
-                    device
-                        .voxel_coordinates(
-                            launch,
-                            out_result.elements(),
-                            points.elements(),
-                            voxel_size.elements(),
-                            coors_range.elements(),
-                        )
-                },
-            )?;
-            out_result.finish()?;
-            Ok(())
-        },
-    )
+    enter("diopiDynamicVoxelizeMmcv", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (coors, points, voxel_size, coors_range) = unsafe {
+            (
+                call.tensor("coors", coors)?,
+                call.tensor("points", points.cast_mut())?,
+                call.tensor("voxel_size", voxel_size.cast_mut())?,
+                call.tensor("coors_range", coors_range.cast_mut())?,
+            )
+        };
+        let mut out_result = call.output(&coors, DataType::INT64, &[&points, &voxel_size, &coors_range])?;
+        call.run(&Method::new("voxel_coordinates", FLOAT), points.data_type(), |device, launch| {
+            device.voxel_coordinates(
+                launch,
+                out_result.elements(),
+                points.elements(),
+                voxel_size.elements(),
+                coors_range.elements(),
+            )
+        })?;
+        out_result.finish()?;
+        Ok(())
+    })
 }
 
 /// Groups points by voxels.
@@ -234,43 +172,31 @@ pub unsafe extern "C" fn diopiHardVoxelizeMmcv(
     _n_dim: i64,
     _deterministic: bool,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiHardVoxelizeMmcv",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (
-                voxels,
-                coors,
-                num_points_per_voxel,
-                voxel_num,
-                points,
-                voxel_size,
-                coors_range,
-            ) = unsafe {
-                (
-                    call.tensor("voxels", voxels)?,
-                    call.tensor("coors", coors)?,
-                    call.tensor("num_points_per_voxel", num_points_per_voxel)?,
-                    call.tensor("voxel_num", voxel_num)?,
-                    call.tensor("points", points.cast_mut())?,
-                    call.tensor("voxel_size", voxel_size.cast_mut())?,
-                    call.tensor("coors_range", coors_range.cast_mut())?,
-                )
-            };
-            rules::points::voxelize(
-                call,
-                &voxels,
-                &coors,
-                &num_points_per_voxel,
-                &voxel_num,
-                &points,
-                &voxel_size,
-                &coors_range,
-                max_points,
-                max_voxels,
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiHardVoxelizeMmcv", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (voxels, coors, num_points_per_voxel, voxel_num, points, voxel_size, coors_range) = unsafe {
+            (
+                call.tensor("voxels", voxels)?,
+                call.tensor("coors", coors)?,
+                call.tensor("num_points_per_voxel", num_points_per_voxel)?,
+                call.tensor("voxel_num", voxel_num)?,
+                call.tensor("points", points.cast_mut())?,
+                call.tensor("voxel_size", voxel_size.cast_mut())?,
+                call.tensor("coors_range", coors_range.cast_mut())?,
+            )
+        };
+        rules::points::voxelize(
+            call,
+            &voxels,
+            &coors,
+            &num_points_per_voxel,
+            &voxel_num,
+            &points,
+            &voxel_size,
+            &coors_range,
+            max_points,
+            max_voxels,
+        )?;
+        Ok(())
+    })
 }

@@ -4,13 +4,8 @@
 
 use crate::diopi_runtime;
 
-#[allow(
-    unused_imports,
-    reason = "the steps of the functions determine which of the names are used"
-)]
-use crate::compute::{
-    BOOL, COMPLEX, DataType, FLOAT, INTEGER, Method, enter, rules, wide,
-};
+#[allow(unused_imports, reason = "the steps of the functions determine which of the names are used")]
+use crate::compute::{BOOL, COMPLEX, DataType, FLOAT, INTEGER, Method, enter, rules, wide};
 
 /// Applies batch normalization.
 ///
@@ -36,49 +31,36 @@ pub unsafe extern "C" fn diopiBatchNorm(
     momentum: f64,
     eps: f64,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiBatchNorm",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (
-                out,
-                save_mean,
-                save_invstd,
-                input,
-                weight,
-                bias,
-                running_mean,
-                running_var,
-            ) = unsafe {
-                (
-                    call.tensor("out", out)?,
-                    call.tensor("save_mean", save_mean)?,
-                    call.tensor("save_invstd", save_invstd)?,
-                    call.tensor("input", input.cast_mut())?,
-                    call.optional_tensor("weight", weight.cast_mut())?,
-                    call.optional_tensor("bias", bias.cast_mut())?,
-                    call.optional_tensor("running_mean", running_mean)?,
-                    call.optional_tensor("running_var", running_var)?,
-                )
-            };
-            rules::normalization::batch::batch_norm(
-                call,
-                &out,
-                &save_mean,
-                &save_invstd,
-                &input,
-                weight.as_ref(),
-                bias.as_ref(),
-                running_mean.as_ref(),
-                running_var.as_ref(),
-                training,
-                momentum,
-                eps,
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiBatchNorm", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, save_mean, save_invstd, input, weight, bias, running_mean, running_var) = unsafe {
+            (
+                call.tensor("out", out)?,
+                call.tensor("save_mean", save_mean)?,
+                call.tensor("save_invstd", save_invstd)?,
+                call.tensor("input", input.cast_mut())?,
+                call.optional_tensor("weight", weight.cast_mut())?,
+                call.optional_tensor("bias", bias.cast_mut())?,
+                call.optional_tensor("running_mean", running_mean)?,
+                call.optional_tensor("running_var", running_var)?,
+            )
+        };
+        rules::normalization::batch::batch_norm(
+            call,
+            &out,
+            &save_mean,
+            &save_invstd,
+            &input,
+            weight.as_ref(),
+            bias.as_ref(),
+            running_mean.as_ref(),
+            running_var.as_ref(),
+            training,
+            momentum,
+            eps,
+        )?;
+        Ok(())
+    })
 }
 
 /// Computes the gradients of batch normalization.
@@ -106,54 +88,50 @@ pub unsafe extern "C" fn diopiBatchNormBackward(
     training: bool,
     eps: f64,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiBatchNormBackward",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (
-                grad_input,
-                grad_weight,
-                grad_bias,
-                grad_output,
-                input,
-                weight,
-                running_mean,
-                running_var,
-                save_mean,
-                save_invstd,
-            ) = unsafe {
-                (
-                    call.tensor("grad_input", grad_input)?,
-                    call.tensor("grad_weight", grad_weight)?,
-                    call.tensor("grad_bias", grad_bias)?,
-                    call.tensor("grad_output", grad_output.cast_mut())?,
-                    call.tensor("input", input.cast_mut())?,
-                    call.optional_tensor("weight", weight.cast_mut())?,
-                    call.optional_tensor("running_mean", running_mean.cast_mut())?,
-                    call.optional_tensor("running_var", running_var.cast_mut())?,
-                    call.tensor("save_mean", save_mean.cast_mut())?,
-                    call.tensor("save_invstd", save_invstd.cast_mut())?,
-                )
-            };
-            rules::normalization::batch::batch_norm_backward(
-                call,
-                &grad_input,
-                &grad_weight,
-                &grad_bias,
-                &grad_output,
-                &input,
-                weight.as_ref(),
-                running_mean.as_ref(),
-                running_var.as_ref(),
-                &save_mean,
-                &save_invstd,
-                training,
-                eps,
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiBatchNormBackward", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (
+            grad_input,
+            grad_weight,
+            grad_bias,
+            grad_output,
+            input,
+            weight,
+            running_mean,
+            running_var,
+            save_mean,
+            save_invstd,
+        ) = unsafe {
+            (
+                call.tensor("grad_input", grad_input)?,
+                call.tensor("grad_weight", grad_weight)?,
+                call.tensor("grad_bias", grad_bias)?,
+                call.tensor("grad_output", grad_output.cast_mut())?,
+                call.tensor("input", input.cast_mut())?,
+                call.optional_tensor("weight", weight.cast_mut())?,
+                call.optional_tensor("running_mean", running_mean.cast_mut())?,
+                call.optional_tensor("running_var", running_var.cast_mut())?,
+                call.tensor("save_mean", save_mean.cast_mut())?,
+                call.tensor("save_invstd", save_invstd.cast_mut())?,
+            )
+        };
+        rules::normalization::batch::batch_norm_backward(
+            call,
+            &grad_input,
+            &grad_weight,
+            &grad_bias,
+            &grad_output,
+            &input,
+            weight.as_ref(),
+            running_mean.as_ref(),
+            running_var.as_ref(),
+            &save_mean,
+            &save_invstd,
+            training,
+            eps,
+        )?;
+        Ok(())
+    })
 }
 
 /// Computes the statistics of each channel of a batch.
@@ -172,22 +150,18 @@ pub unsafe extern "C" fn diopiBatchNormStats(
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
     eps: f64,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiBatchNormStats",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (mean, invstd, input) = unsafe {
-                (
-                    call.tensor("mean", mean)?,
-                    call.tensor("invstd", invstd)?,
-                    call.tensor("input", input.cast_mut())?,
-                )
-            };
-            rules::normalization::batch::statistics(call, &mean, &invstd, &input, eps)?;
-            Ok(())
-        },
-    )
+    enter("diopiBatchNormStats", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (mean, invstd, input) = unsafe {
+            (
+                call.tensor("mean", mean)?,
+                call.tensor("invstd", invstd)?,
+                call.tensor("input", input.cast_mut())?,
+            )
+        };
+        rules::normalization::batch::statistics(call, &mean, &invstd, &input, eps)?;
+        Ok(())
+    })
 }
 
 /// Combines the statistics of several devices.
@@ -213,45 +187,33 @@ pub unsafe extern "C" fn diopiBatchNormGatherStatsWithCounts(
     eps: f32,
     counts: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiBatchNormGatherStatsWithCounts",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (
-                mean,
-                invstd,
-                mean_all,
-                invstd_all,
-                running_mean,
-                running_var,
-                counts,
-            ) = unsafe {
-                (
-                    call.tensor("mean", mean)?,
-                    call.tensor("invstd", invstd)?,
-                    call.tensor("mean_all", mean_all.cast_mut())?,
-                    call.tensor("invstd_all", invstd_all.cast_mut())?,
-                    call.optional_tensor("running_mean", running_mean)?,
-                    call.optional_tensor("running_var", running_var)?,
-                    call.tensor("counts", counts.cast_mut())?,
-                )
-            };
-            rules::normalization::batch::gathered_statistics(
-                call,
-                &mean,
-                &invstd,
-                &mean_all,
-                &invstd_all,
-                running_mean.as_ref(),
-                running_var.as_ref(),
-                momentum,
-                eps,
-                &counts,
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiBatchNormGatherStatsWithCounts", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (mean, invstd, mean_all, invstd_all, running_mean, running_var, counts) = unsafe {
+            (
+                call.tensor("mean", mean)?,
+                call.tensor("invstd", invstd)?,
+                call.tensor("mean_all", mean_all.cast_mut())?,
+                call.tensor("invstd_all", invstd_all.cast_mut())?,
+                call.optional_tensor("running_mean", running_mean)?,
+                call.optional_tensor("running_var", running_var)?,
+                call.tensor("counts", counts.cast_mut())?,
+            )
+        };
+        rules::normalization::batch::gathered_statistics(
+            call,
+            &mean,
+            &invstd,
+            &mean_all,
+            &invstd_all,
+            running_mean.as_ref(),
+            running_var.as_ref(),
+            momentum,
+            eps,
+            &counts,
+        )?;
+        Ok(())
+    })
 }
 
 /// Applies batch normalization with given statistics.
@@ -274,33 +236,29 @@ pub unsafe extern "C" fn diopiBatchNormElemt(
     invstd: diopi_runtime::ffi::diopiConstTensorHandle_t,
     _eps: f32,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiBatchNormElemt",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, input, weight, bias, mean, invstd) = unsafe {
-                (
-                    call.tensor("out", out)?,
-                    call.tensor("input", input.cast_mut())?,
-                    call.optional_tensor("weight", weight.cast_mut())?,
-                    call.optional_tensor("bias", bias.cast_mut())?,
-                    call.tensor("mean", mean.cast_mut())?,
-                    call.tensor("invstd", invstd.cast_mut())?,
-                )
-            };
-            rules::normalization::batch::normalized(
-                call,
-                &out,
-                &input,
-                weight.as_ref(),
-                bias.as_ref(),
-                &mean,
-                &invstd,
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiBatchNormElemt", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, input, weight, bias, mean, invstd) = unsafe {
+            (
+                call.tensor("out", out)?,
+                call.tensor("input", input.cast_mut())?,
+                call.optional_tensor("weight", weight.cast_mut())?,
+                call.optional_tensor("bias", bias.cast_mut())?,
+                call.tensor("mean", mean.cast_mut())?,
+                call.tensor("invstd", invstd.cast_mut())?,
+            )
+        };
+        rules::normalization::batch::normalized(
+            call,
+            &out,
+            &input,
+            weight.as_ref(),
+            bias.as_ref(),
+            &mean,
+            &invstd,
+        )?;
+        Ok(())
+    })
 }
 
 /// Computes sums for the gradient of batch normalization.
@@ -328,49 +286,36 @@ pub unsafe extern "C" fn diopiBatchNormBackwardReduce(
     weight_g: bool,
     bias_g: bool,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiBatchNormBackwardReduce",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (
-                sum_dy,
-                sum_dy_xmu,
-                grad_weight,
-                grad_bias,
-                grad_out,
-                input,
-                mean,
-                invstd,
-            ) = unsafe {
-                (
-                    call.optional_tensor("sum_dy", sum_dy)?,
-                    call.optional_tensor("sum_dy_xmu", sum_dy_xmu)?,
-                    call.optional_tensor("grad_weight", grad_weight)?,
-                    call.optional_tensor("grad_bias", grad_bias)?,
-                    call.tensor("grad_out", grad_out.cast_mut())?,
-                    call.tensor("input", input.cast_mut())?,
-                    call.tensor("mean", mean.cast_mut())?,
-                    call.tensor("invstd", invstd.cast_mut())?,
-                )
-            };
-            rules::normalization::batch::backward_sums(
-                call,
-                sum_dy.as_ref(),
-                sum_dy_xmu.as_ref(),
-                grad_weight.as_ref(),
-                grad_bias.as_ref(),
-                &grad_out,
-                &input,
-                &mean,
-                &invstd,
-                input_g,
-                weight_g,
-                bias_g,
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiBatchNormBackwardReduce", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (sum_dy, sum_dy_xmu, grad_weight, grad_bias, grad_out, input, mean, invstd) = unsafe {
+            (
+                call.optional_tensor("sum_dy", sum_dy)?,
+                call.optional_tensor("sum_dy_xmu", sum_dy_xmu)?,
+                call.optional_tensor("grad_weight", grad_weight)?,
+                call.optional_tensor("grad_bias", grad_bias)?,
+                call.tensor("grad_out", grad_out.cast_mut())?,
+                call.tensor("input", input.cast_mut())?,
+                call.tensor("mean", mean.cast_mut())?,
+                call.tensor("invstd", invstd.cast_mut())?,
+            )
+        };
+        rules::normalization::batch::backward_sums(
+            call,
+            sum_dy.as_ref(),
+            sum_dy_xmu.as_ref(),
+            grad_weight.as_ref(),
+            grad_bias.as_ref(),
+            &grad_out,
+            &input,
+            &mean,
+            &invstd,
+            input_g,
+            weight_g,
+            bias_g,
+        )?;
+        Ok(())
+    })
 }
 
 /// Computes the gradient of batch normalization from sums.
@@ -395,49 +340,35 @@ pub unsafe extern "C" fn diopiBatchNormBackwardElemt(
     sum_dy_xmu: diopi_runtime::ffi::diopiConstTensorHandle_t,
     count: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiBatchNormBackwardElemt",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (
-                grad_input,
-                grad_out,
-                input,
-                mean,
-                invstd,
-                weight,
-                sum_dy,
-                sum_dy_xmu,
-                count,
-            ) = unsafe {
-                (
-                    call.tensor("grad_input", grad_input)?,
-                    call.tensor("grad_out", grad_out.cast_mut())?,
-                    call.tensor("input", input.cast_mut())?,
-                    call.tensor("mean", mean.cast_mut())?,
-                    call.tensor("invstd", invstd.cast_mut())?,
-                    call.optional_tensor("weight", weight.cast_mut())?,
-                    call.tensor("sum_dy", sum_dy.cast_mut())?,
-                    call.tensor("sum_dy_xmu", sum_dy_xmu.cast_mut())?,
-                    call.tensor("count", count.cast_mut())?,
-                )
-            };
-            rules::normalization::batch::backward_from_sums(
-                call,
-                &grad_input,
-                &grad_out,
-                &input,
-                &mean,
-                &invstd,
-                weight.as_ref(),
-                &sum_dy,
-                &sum_dy_xmu,
-                &count,
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiBatchNormBackwardElemt", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (grad_input, grad_out, input, mean, invstd, weight, sum_dy, sum_dy_xmu, count) = unsafe {
+            (
+                call.tensor("grad_input", grad_input)?,
+                call.tensor("grad_out", grad_out.cast_mut())?,
+                call.tensor("input", input.cast_mut())?,
+                call.tensor("mean", mean.cast_mut())?,
+                call.tensor("invstd", invstd.cast_mut())?,
+                call.optional_tensor("weight", weight.cast_mut())?,
+                call.tensor("sum_dy", sum_dy.cast_mut())?,
+                call.tensor("sum_dy_xmu", sum_dy_xmu.cast_mut())?,
+                call.tensor("count", count.cast_mut())?,
+            )
+        };
+        rules::normalization::batch::backward_from_sums(
+            call,
+            &grad_input,
+            &grad_out,
+            &input,
+            &mean,
+            &invstd,
+            weight.as_ref(),
+            &sum_dy,
+            &sum_dy_xmu,
+            &count,
+        )?;
+        Ok(())
+    })
 }
 
 /// Applies layer normalization.
@@ -461,36 +392,32 @@ pub unsafe extern "C" fn diopiLayerNorm(
     normalized_shape: diopi_runtime::ffi::diopiSize_t,
     eps: f64,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiLayerNorm",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, save_mean, save_invstd, input, weight, bias, normalized_shape) = unsafe {
-                (
-                    call.tensor("out", out)?,
-                    call.tensor("save_mean", save_mean)?,
-                    call.tensor("save_invstd", save_invstd)?,
-                    call.tensor("input", input.cast_mut())?,
-                    call.optional_tensor("weight", weight.cast_mut())?,
-                    call.optional_tensor("bias", bias.cast_mut())?,
-                    call.integers("normalized_shape", normalized_shape)?,
-                )
-            };
-            rules::normalization::layer_norm(
-                call,
-                &out,
-                &save_mean,
-                &save_invstd,
-                &input,
-                weight.as_ref(),
-                bias.as_ref(),
-                normalized_shape,
-                eps,
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiLayerNorm", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, save_mean, save_invstd, input, weight, bias, normalized_shape) = unsafe {
+            (
+                call.tensor("out", out)?,
+                call.tensor("save_mean", save_mean)?,
+                call.tensor("save_invstd", save_invstd)?,
+                call.tensor("input", input.cast_mut())?,
+                call.optional_tensor("weight", weight.cast_mut())?,
+                call.optional_tensor("bias", bias.cast_mut())?,
+                call.integers("normalized_shape", normalized_shape)?,
+            )
+        };
+        rules::normalization::layer_norm(
+            call,
+            &out,
+            &save_mean,
+            &save_invstd,
+            &input,
+            weight.as_ref(),
+            bias.as_ref(),
+            normalized_shape,
+            eps,
+        )?;
+        Ok(())
+    })
 }
 
 /// Computes the gradients of layer normalization.
@@ -516,49 +443,35 @@ pub unsafe extern "C" fn diopiLayerNormBackward(
     rstd: diopi_runtime::ffi::diopiConstTensorHandle_t,
     normalized_shape: diopi_runtime::ffi::diopiSize_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiLayerNormBackward",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (
-                grad_input,
-                grad_weight,
-                grad_bias,
-                grad_output,
-                input,
-                weight,
-                mean,
-                rstd,
-                normalized_shape,
-            ) = unsafe {
-                (
-                    call.tensor("grad_input", grad_input)?,
-                    call.optional_tensor("grad_weight", grad_weight)?,
-                    call.optional_tensor("grad_bias", grad_bias)?,
-                    call.tensor("grad_output", grad_output.cast_mut())?,
-                    call.tensor("input", input.cast_mut())?,
-                    call.optional_tensor("weight", weight.cast_mut())?,
-                    call.tensor("mean", mean.cast_mut())?,
-                    call.tensor("rstd", rstd.cast_mut())?,
-                    call.integers("normalized_shape", normalized_shape)?,
-                )
-            };
-            rules::normalization::layer_norm_backward(
-                call,
-                &grad_input,
-                grad_weight.as_ref(),
-                grad_bias.as_ref(),
-                &grad_output,
-                &input,
-                weight.as_ref(),
-                &mean,
-                &rstd,
-                normalized_shape,
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiLayerNormBackward", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (grad_input, grad_weight, grad_bias, grad_output, input, weight, mean, rstd, normalized_shape) = unsafe {
+            (
+                call.tensor("grad_input", grad_input)?,
+                call.optional_tensor("grad_weight", grad_weight)?,
+                call.optional_tensor("grad_bias", grad_bias)?,
+                call.tensor("grad_output", grad_output.cast_mut())?,
+                call.tensor("input", input.cast_mut())?,
+                call.optional_tensor("weight", weight.cast_mut())?,
+                call.tensor("mean", mean.cast_mut())?,
+                call.tensor("rstd", rstd.cast_mut())?,
+                call.integers("normalized_shape", normalized_shape)?,
+            )
+        };
+        rules::normalization::layer_norm_backward(
+            call,
+            &grad_input,
+            grad_weight.as_ref(),
+            grad_bias.as_ref(),
+            &grad_output,
+            &input,
+            weight.as_ref(),
+            &mean,
+            &rstd,
+            normalized_shape,
+        )?;
+        Ok(())
+    })
 }
 
 /// Applies layer normalization from one dimension on.
@@ -582,35 +495,31 @@ pub unsafe extern "C" fn diopiLayerNormGB(
     eps: f64,
     begin_norm_axis: i64,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiLayerNormGB",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, running_mean, running_var, input, weight, bias) = unsafe {
-                (
-                    call.tensor("out", out)?,
-                    call.tensor("running_mean", running_mean)?,
-                    call.tensor("running_var", running_var)?,
-                    call.tensor("input", input.cast_mut())?,
-                    call.optional_tensor("weight", weight.cast_mut())?,
-                    call.optional_tensor("bias", bias.cast_mut())?,
-                )
-            };
-            rules::normalization::layer_norm_from(
-                call,
-                &out,
-                &running_mean,
-                &running_var,
-                &input,
-                weight.as_ref(),
-                bias.as_ref(),
-                eps,
-                begin_norm_axis,
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiLayerNormGB", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, running_mean, running_var, input, weight, bias) = unsafe {
+            (
+                call.tensor("out", out)?,
+                call.tensor("running_mean", running_mean)?,
+                call.tensor("running_var", running_var)?,
+                call.tensor("input", input.cast_mut())?,
+                call.optional_tensor("weight", weight.cast_mut())?,
+                call.optional_tensor("bias", bias.cast_mut())?,
+            )
+        };
+        rules::normalization::layer_norm_from(
+            call,
+            &out,
+            &running_mean,
+            &running_var,
+            &input,
+            weight.as_ref(),
+            bias.as_ref(),
+            eps,
+            begin_norm_axis,
+        )?;
+        Ok(())
+    })
 }
 
 /// Computes the gradients of layer normalization from one dimension on.
@@ -636,47 +545,34 @@ pub unsafe extern "C" fn diopiLayerNormGBBackward(
     running_std: diopi_runtime::ffi::diopiConstTensorHandle_t,
     begin_norm_axis: i64,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiLayerNormGBBackward",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (
-                grad_input,
-                grad_weight,
-                grad_bias,
-                grad_output,
-                input,
-                weight,
-                running_mean,
-                running_std,
-            ) = unsafe {
-                (
-                    call.tensor("grad_input", grad_input)?,
-                    call.optional_tensor("grad_weight", grad_weight)?,
-                    call.optional_tensor("grad_bias", grad_bias)?,
-                    call.tensor("grad_output", grad_output.cast_mut())?,
-                    call.tensor("input", input.cast_mut())?,
-                    call.optional_tensor("weight", weight.cast_mut())?,
-                    call.tensor("running_mean", running_mean.cast_mut())?,
-                    call.tensor("running_std", running_std.cast_mut())?,
-                )
-            };
-            rules::normalization::layer_norm_backward_from(
-                call,
-                &grad_input,
-                grad_weight.as_ref(),
-                grad_bias.as_ref(),
-                &grad_output,
-                &input,
-                weight.as_ref(),
-                &running_mean,
-                &running_std,
-                begin_norm_axis,
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiLayerNormGBBackward", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (grad_input, grad_weight, grad_bias, grad_output, input, weight, running_mean, running_std) = unsafe {
+            (
+                call.tensor("grad_input", grad_input)?,
+                call.optional_tensor("grad_weight", grad_weight)?,
+                call.optional_tensor("grad_bias", grad_bias)?,
+                call.tensor("grad_output", grad_output.cast_mut())?,
+                call.tensor("input", input.cast_mut())?,
+                call.optional_tensor("weight", weight.cast_mut())?,
+                call.tensor("running_mean", running_mean.cast_mut())?,
+                call.tensor("running_std", running_std.cast_mut())?,
+            )
+        };
+        rules::normalization::layer_norm_backward_from(
+            call,
+            &grad_input,
+            grad_weight.as_ref(),
+            grad_bias.as_ref(),
+            &grad_output,
+            &input,
+            weight.as_ref(),
+            &running_mean,
+            &running_std,
+            begin_norm_axis,
+        )?;
+        Ok(())
+    })
 }
 
 /// Applies group normalization.
@@ -700,35 +596,31 @@ pub unsafe extern "C" fn diopiGroupNorm(
     num_groups: i64,
     eps: f64,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiGroupNorm",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, save_mean, save_invstd, input, weight, bias) = unsafe {
-                (
-                    call.tensor("out", out)?,
-                    call.tensor("save_mean", save_mean)?,
-                    call.tensor("save_invstd", save_invstd)?,
-                    call.tensor("input", input.cast_mut())?,
-                    call.optional_tensor("weight", weight.cast_mut())?,
-                    call.optional_tensor("bias", bias.cast_mut())?,
-                )
-            };
-            rules::normalization::group_norm(
-                call,
-                &out,
-                &save_mean,
-                &save_invstd,
-                &input,
-                weight.as_ref(),
-                bias.as_ref(),
-                num_groups,
-                eps,
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiGroupNorm", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, save_mean, save_invstd, input, weight, bias) = unsafe {
+            (
+                call.tensor("out", out)?,
+                call.tensor("save_mean", save_mean)?,
+                call.tensor("save_invstd", save_invstd)?,
+                call.tensor("input", input.cast_mut())?,
+                call.optional_tensor("weight", weight.cast_mut())?,
+                call.optional_tensor("bias", bias.cast_mut())?,
+            )
+        };
+        rules::normalization::group_norm(
+            call,
+            &out,
+            &save_mean,
+            &save_invstd,
+            &input,
+            weight.as_ref(),
+            bias.as_ref(),
+            num_groups,
+            eps,
+        )?;
+        Ok(())
+    })
 }
 
 /// Computes the gradients of group normalization.
@@ -753,47 +645,34 @@ pub unsafe extern "C" fn diopiGroupNormBackward(
     rstd: diopi_runtime::ffi::diopiConstTensorHandle_t,
     num_groups: i64,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiGroupNormBackward",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (
-                grad_input,
-                grad_weight,
-                grad_bias,
-                grad_output,
-                input,
-                weight,
-                mean,
-                rstd,
-            ) = unsafe {
-                (
-                    call.tensor("grad_input", grad_input)?,
-                    call.optional_tensor("grad_weight", grad_weight)?,
-                    call.optional_tensor("grad_bias", grad_bias)?,
-                    call.tensor("grad_output", grad_output.cast_mut())?,
-                    call.tensor("input", input.cast_mut())?,
-                    call.optional_tensor("weight", weight.cast_mut())?,
-                    call.tensor("mean", mean.cast_mut())?,
-                    call.tensor("rstd", rstd.cast_mut())?,
-                )
-            };
-            rules::normalization::group_norm_backward(
-                call,
-                &grad_input,
-                grad_weight.as_ref(),
-                grad_bias.as_ref(),
-                &grad_output,
-                &input,
-                weight.as_ref(),
-                &mean,
-                &rstd,
-                num_groups,
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiGroupNormBackward", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (grad_input, grad_weight, grad_bias, grad_output, input, weight, mean, rstd) = unsafe {
+            (
+                call.tensor("grad_input", grad_input)?,
+                call.optional_tensor("grad_weight", grad_weight)?,
+                call.optional_tensor("grad_bias", grad_bias)?,
+                call.tensor("grad_output", grad_output.cast_mut())?,
+                call.tensor("input", input.cast_mut())?,
+                call.optional_tensor("weight", weight.cast_mut())?,
+                call.tensor("mean", mean.cast_mut())?,
+                call.tensor("rstd", rstd.cast_mut())?,
+            )
+        };
+        rules::normalization::group_norm_backward(
+            call,
+            &grad_input,
+            grad_weight.as_ref(),
+            grad_bias.as_ref(),
+            &grad_output,
+            &input,
+            weight.as_ref(),
+            &mean,
+            &rstd,
+            num_groups,
+        )?;
+        Ok(())
+    })
 }
 
 /// Applies instance normalization.
@@ -814,31 +693,27 @@ pub unsafe extern "C" fn diopiInstanceNorm(
     bias: diopi_runtime::ffi::diopiConstTensorHandle_t,
     eps: f64,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiInstanceNorm",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (output, input, scale, bias) = unsafe {
-                (
-                    call.tensor("output", output)?,
-                    call.tensor("input", input.cast_mut())?,
-                    call.optional_tensor("scale", scale.cast_mut())?,
-                    call.optional_tensor("bias", bias.cast_mut())?,
-                )
-            };
-            rules::normalization::vectors::instance_norm(
-                call,
-                &output,
-                &input,
-                axis,
-                scale.as_ref(),
-                bias.as_ref(),
-                eps,
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiInstanceNorm", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (output, input, scale, bias) = unsafe {
+            (
+                call.tensor("output", output)?,
+                call.tensor("input", input.cast_mut())?,
+                call.optional_tensor("scale", scale.cast_mut())?,
+                call.optional_tensor("bias", bias.cast_mut())?,
+            )
+        };
+        rules::normalization::vectors::instance_norm(
+            call,
+            &output,
+            &input,
+            axis,
+            scale.as_ref(),
+            bias.as_ref(),
+            eps,
+        )?;
+        Ok(())
+    })
 }
 
 /// Computes the gradients of instance normalization.
@@ -863,35 +738,31 @@ pub unsafe extern "C" fn diopiInstanceNormBackward(
     axis: i64,
     eps: f64,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiInstanceNormBackward",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (grad_input, grad_scale, grad_bias, grad_output, input, scale) = unsafe {
-                (
-                    call.tensor("grad_input", grad_input)?,
-                    call.optional_tensor("grad_scale", grad_scale)?,
-                    call.optional_tensor("grad_bias", grad_bias)?,
-                    call.tensor("grad_output", grad_output.cast_mut())?,
-                    call.tensor("input", input.cast_mut())?,
-                    call.optional_tensor("scale", scale.cast_mut())?,
-                )
-            };
-            rules::normalization::vectors::instance_norm_backward(
-                call,
-                &grad_input,
-                grad_scale.as_ref(),
-                grad_bias.as_ref(),
-                &grad_output,
-                &input,
-                scale.as_ref(),
-                axis,
-                eps,
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiInstanceNormBackward", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (grad_input, grad_scale, grad_bias, grad_output, input, scale) = unsafe {
+            (
+                call.tensor("grad_input", grad_input)?,
+                call.optional_tensor("grad_scale", grad_scale)?,
+                call.optional_tensor("grad_bias", grad_bias)?,
+                call.tensor("grad_output", grad_output.cast_mut())?,
+                call.tensor("input", input.cast_mut())?,
+                call.optional_tensor("scale", scale.cast_mut())?,
+            )
+        };
+        rules::normalization::vectors::instance_norm_backward(
+            call,
+            &grad_input,
+            grad_scale.as_ref(),
+            grad_bias.as_ref(),
+            &grad_output,
+            &input,
+            scale.as_ref(),
+            axis,
+            eps,
+        )?;
+        Ok(())
+    })
 }
 
 /// Divides vectors by their norm.
@@ -911,25 +782,13 @@ pub unsafe extern "C" fn diopiNormalize(
     axis: i64,
     eps: f64,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiNormalize",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (output, input) = unsafe {
-                (call.tensor("output", output)?, call.tensor("input", input.cast_mut())?)
-            };
-            rules::normalization::vectors::normalize(
-                call,
-                &output,
-                &input,
-                p,
-                axis,
-                eps,
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiNormalize", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (output, input) =
+            unsafe { (call.tensor("output", output)?, call.tensor("input", input.cast_mut())?) };
+        rules::normalization::vectors::normalize(call, &output, &input, p, axis, eps)?;
+        Ok(())
+    })
 }
 
 /// Computes the gradient of the division of vectors by their norm.
@@ -950,28 +809,24 @@ pub unsafe extern "C" fn diopiNormalizeBackward(
     axis: i64,
     eps: f64,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiNormalizeBackward",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (grad_input, grad_output, input) = unsafe {
-                (
-                    call.tensor("grad_input", grad_input)?,
-                    call.tensor("grad_output", grad_output.cast_mut())?,
-                    call.tensor("input", input.cast_mut())?,
-                )
-            };
-            rules::normalization::vectors::normalize_backward(
-                call,
-                &grad_input,
-                &grad_output,
-                &input,
-                p,
-                axis,
-                eps,
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiNormalizeBackward", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (grad_input, grad_output, input) = unsafe {
+            (
+                call.tensor("grad_input", grad_input)?,
+                call.tensor("grad_output", grad_output.cast_mut())?,
+                call.tensor("input", input.cast_mut())?,
+            )
+        };
+        rules::normalization::vectors::normalize_backward(
+            call,
+            &grad_input,
+            &grad_output,
+            &input,
+            p,
+            axis,
+            eps,
+        )?;
+        Ok(())
+    })
 }

@@ -4,13 +4,8 @@
 
 use crate::diopi_runtime;
 
-#[allow(
-    unused_imports,
-    reason = "the steps of the functions determine which of the names are used"
-)]
-use crate::compute::{
-    BOOL, COMPLEX, DataType, FLOAT, INTEGER, Method, enter, rules, wide,
-};
+#[allow(unused_imports, reason = "the steps of the functions determine which of the names are used")]
+use crate::compute::{BOOL, COMPLEX, DataType, FLOAT, INTEGER, Method, enter, rules, wide};
 
 /// Performs a step of stochastic gradient descent.
 ///
@@ -33,32 +28,14 @@ pub unsafe extern "C" fn diopiSgd(
     weight_decay: f64,
     nesterov: bool,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiSgd",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (param, grad, buf) = unsafe {
-                (
-                    call.tensor("param", param)?,
-                    call.tensor("grad", grad)?,
-                    call.optional_tensor("buf", buf)?,
-                )
-            };
-            rules::sgd(
-                call,
-                &param,
-                buf.as_ref(),
-                &grad,
-                lr,
-                momentum,
-                dampening,
-                weight_decay,
-                nesterov,
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiSgd", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (param, grad, buf) = unsafe {
+            (call.tensor("param", param)?, call.tensor("grad", grad)?, call.optional_tensor("buf", buf)?)
+        };
+        rules::sgd(call, &param, buf.as_ref(), &grad, lr, momentum, dampening, weight_decay, nesterov)?;
+        Ok(())
+    })
 }
 
 /// Performs a step of Adam.
@@ -87,43 +64,31 @@ pub unsafe extern "C" fn diopiAdam(
     step: i64,
     amsgrad: bool,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiAdam",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (param, grad, exp_avg, exp_avg_sq, max_exp_avg_sq) = unsafe {
-                (
-                    call.tensor("param", param)?,
-                    call.tensor("grad", grad.cast_mut())?,
-                    call.tensor("exp_avg", exp_avg)?,
-                    call.tensor("exp_avg_sq", exp_avg_sq)?,
-                    call.optional_tensor("max_exp_avg_sq", max_exp_avg_sq)?,
-                )
-            };
-            let settings = rules::adam_settings(
-                call,
-                lr,
-                beta1,
-                beta2,
-                eps,
-                weight_decay,
-                amsgrad,
-            )?;
-            rules::adam(
-                call,
-                &param,
-                &exp_avg,
-                &exp_avg_sq,
-                max_exp_avg_sq.as_ref(),
-                &grad,
-                step,
-                false,
-                &settings,
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiAdam", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (param, grad, exp_avg, exp_avg_sq, max_exp_avg_sq) = unsafe {
+            (
+                call.tensor("param", param)?,
+                call.tensor("grad", grad.cast_mut())?,
+                call.tensor("exp_avg", exp_avg)?,
+                call.tensor("exp_avg_sq", exp_avg_sq)?,
+                call.optional_tensor("max_exp_avg_sq", max_exp_avg_sq)?,
+            )
+        };
+        let settings = rules::adam_settings(call, lr, beta1, beta2, eps, weight_decay, amsgrad)?;
+        rules::adam(
+            call,
+            &param,
+            &exp_avg,
+            &exp_avg_sq,
+            max_exp_avg_sq.as_ref(),
+            &grad,
+            step,
+            false,
+            &settings,
+        )?;
+        Ok(())
+    })
 }
 
 /// Performs a step of AdamW.
@@ -152,43 +117,31 @@ pub unsafe extern "C" fn diopiAdamW(
     step: i64,
     amsgrad: bool,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiAdamW",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (param, grad, exp_avg, exp_avg_sq, max_exp_avg_sq) = unsafe {
-                (
-                    call.tensor("param", param)?,
-                    call.tensor("grad", grad.cast_mut())?,
-                    call.tensor("exp_avg", exp_avg)?,
-                    call.tensor("exp_avg_sq", exp_avg_sq)?,
-                    call.optional_tensor("max_exp_avg_sq", max_exp_avg_sq)?,
-                )
-            };
-            let settings = rules::adam_settings(
-                call,
-                lr,
-                beta1,
-                beta2,
-                eps,
-                weight_decay,
-                amsgrad,
-            )?;
-            rules::adam(
-                call,
-                &param,
-                &exp_avg,
-                &exp_avg_sq,
-                max_exp_avg_sq.as_ref(),
-                &grad,
-                step,
-                true,
-                &settings,
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiAdamW", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (param, grad, exp_avg, exp_avg_sq, max_exp_avg_sq) = unsafe {
+            (
+                call.tensor("param", param)?,
+                call.tensor("grad", grad.cast_mut())?,
+                call.tensor("exp_avg", exp_avg)?,
+                call.tensor("exp_avg_sq", exp_avg_sq)?,
+                call.optional_tensor("max_exp_avg_sq", max_exp_avg_sq)?,
+            )
+        };
+        let settings = rules::adam_settings(call, lr, beta1, beta2, eps, weight_decay, amsgrad)?;
+        rules::adam(
+            call,
+            &param,
+            &exp_avg,
+            &exp_avg_sq,
+            max_exp_avg_sq.as_ref(),
+            &grad,
+            step,
+            true,
+            &settings,
+        )?;
+        Ok(())
+    })
 }
 
 /// Performs a step of AdamW for lists of parameters.
@@ -219,49 +172,32 @@ pub unsafe extern "C" fn diopiFusedAdamW(
     amsgrad: bool,
     maximize: bool,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiFusedAdamW",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (params, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, state_steps) = unsafe {
-                (
-                    call.tensors("params", params.cast(), nums)?,
-                    call.tensors("grads", grads.cast(), nums)?,
-                    call.tensors("exp_avgs", exp_avgs.cast(), nums)?,
-                    call.tensors("exp_avg_sqs", exp_avg_sqs.cast(), nums)?,
-                    call
-                        .optional_tensors(
-                            "max_exp_avg_sqs",
-                            max_exp_avg_sqs.cast(),
-                            nums,
-                        )?,
-                    call.tensors("state_steps", state_steps.cast(), nums)?,
-                )
-            };
-            let settings = rules::adam_settings(
-                call,
-                lr,
-                beta1,
-                beta2,
-                eps,
-                weight_decay,
-                amsgrad,
-            )?;
-            rules::fused_adam_w(
-                call,
-                &params,
-                &exp_avgs,
-                &exp_avg_sqs,
-                &max_exp_avg_sqs,
-                &grads,
-                &state_steps,
-                maximize,
-                &settings,
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiFusedAdamW", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (params, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, state_steps) = unsafe {
+            (
+                call.tensors("params", params.cast(), nums)?,
+                call.tensors("grads", grads.cast(), nums)?,
+                call.tensors("exp_avgs", exp_avgs.cast(), nums)?,
+                call.tensors("exp_avg_sqs", exp_avg_sqs.cast(), nums)?,
+                call.optional_tensors("max_exp_avg_sqs", max_exp_avg_sqs.cast(), nums)?,
+                call.tensors("state_steps", state_steps.cast(), nums)?,
+            )
+        };
+        let settings = rules::adam_settings(call, lr, beta1, beta2, eps, weight_decay, amsgrad)?;
+        rules::fused_adam_w(
+            call,
+            &params,
+            &exp_avgs,
+            &exp_avg_sqs,
+            &max_exp_avg_sqs,
+            &grads,
+            &state_steps,
+            maximize,
+            &settings,
+        )?;
+        Ok(())
+    })
 }
 
 /// Performs a step of Adadelta.
@@ -285,33 +221,19 @@ pub unsafe extern "C" fn diopiAdadelta(
     eps: f32,
     weight_decay: f32,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiAdadelta",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (param, grad, square_avg, acc_delta) = unsafe {
-                (
-                    call.tensor("param", param)?,
-                    call.tensor("grad", grad.cast_mut())?,
-                    call.tensor("square_avg", square_avg)?,
-                    call.tensor("acc_delta", acc_delta)?,
-                )
-            };
-            rules::adadelta(
-                call,
-                &param,
-                &square_avg,
-                &acc_delta,
-                &grad,
-                lr,
-                rho,
-                eps,
-                weight_decay,
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiAdadelta", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (param, grad, square_avg, acc_delta) = unsafe {
+            (
+                call.tensor("param", param)?,
+                call.tensor("grad", grad.cast_mut())?,
+                call.tensor("square_avg", square_avg)?,
+                call.tensor("acc_delta", acc_delta)?,
+            )
+        };
+        rules::adadelta(call, &param, &square_avg, &acc_delta, &grad, lr, rho, eps, weight_decay)?;
+        Ok(())
+    })
 }
 
 /// Performs a step of RMSprop.
@@ -338,37 +260,33 @@ pub unsafe extern "C" fn diopiRmsprop(
     momentum: f32,
     centered: bool,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiRmsprop",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (param, grad, square_avg, grad_avg, momentum_buf) = unsafe {
-                (
-                    call.tensor("param", param)?,
-                    call.tensor("grad", grad.cast_mut())?,
-                    call.tensor("square_avg", square_avg)?,
-                    call.optional_tensor("grad_avg", grad_avg)?,
-                    call.optional_tensor("momentum_buf", momentum_buf)?,
-                )
-            };
-            rules::rmsprop(
-                call,
-                &param,
-                &square_avg,
-                grad_avg.as_ref(),
-                momentum_buf.as_ref(),
-                &grad,
-                lr,
-                alpha,
-                eps,
-                weight_decay,
-                momentum,
-                centered,
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiRmsprop", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (param, grad, square_avg, grad_avg, momentum_buf) = unsafe {
+            (
+                call.tensor("param", param)?,
+                call.tensor("grad", grad.cast_mut())?,
+                call.tensor("square_avg", square_avg)?,
+                call.optional_tensor("grad_avg", grad_avg)?,
+                call.optional_tensor("momentum_buf", momentum_buf)?,
+            )
+        };
+        rules::rmsprop(
+            call,
+            &param,
+            &square_avg,
+            grad_avg.as_ref(),
+            momentum_buf.as_ref(),
+            &grad,
+            lr,
+            alpha,
+            eps,
+            weight_decay,
+            momentum,
+            centered,
+        )?;
+        Ok(())
+    })
 }
 
 /// Clips the norm of gradients.
@@ -389,28 +307,13 @@ pub unsafe extern "C" fn diopiClipGradNorm(
     norm_type: f64,
     error_if_nonfinite: bool,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiClipGradNorm",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, grads) = unsafe {
-                (
-                    call.target("out", out)?,
-                    call.tensors("grads", grads.cast(), num_grads)?,
-                )
-            };
-            rules::clip_norm(
-                call,
-                &grads,
-                out,
-                max_norm,
-                norm_type,
-                error_if_nonfinite,
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiClipGradNorm", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, grads) =
+            unsafe { (call.target("out", out)?, call.tensors("grads", grads.cast(), num_grads)?) };
+        rules::clip_norm(call, &grads, out, max_norm, norm_type, error_if_nonfinite)?;
+        Ok(())
+    })
 }
 
 /// Unscales gradients and checks them for infinities and NaN.
@@ -429,22 +332,18 @@ pub unsafe extern "C" fn diopiAmpForeachNonFiniteCheckAndUnscaleInp(
     found_inf: diopi_runtime::ffi::diopiTensorHandle_t,
     inv_scale: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiAmpForeachNonFiniteCheckAndUnscaleInp",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (scaled_grads, found_inf, inv_scale) = unsafe {
-                (
-                    call.tensors("scaled_grads", scaled_grads.cast(), num_scaled_grads)?,
-                    call.tensor("found_inf", found_inf)?,
-                    call.tensor("inv_scale", inv_scale.cast_mut())?,
-                )
-            };
-            rules::unscale(call, &scaled_grads, &found_inf, &inv_scale)?;
-            Ok(())
-        },
-    )
+    enter("diopiAmpForeachNonFiniteCheckAndUnscaleInp", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (scaled_grads, found_inf, inv_scale) = unsafe {
+            (
+                call.tensors("scaled_grads", scaled_grads.cast(), num_scaled_grads)?,
+                call.tensor("found_inf", found_inf)?,
+                call.tensor("inv_scale", inv_scale.cast_mut())?,
+            )
+        };
+        rules::unscale(call, &scaled_grads, &found_inf, &inv_scale)?;
+        Ok(())
+    })
 }
 
 /// Updates the scale of the loss.
@@ -472,91 +371,72 @@ pub unsafe extern "C" fn diopiAmpUpdateScaleInp(
     scale_backoff_factor: f64,
     growth_interval: i32,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiAmpUpdateScaleInp",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (current_scale, growth_tracker, found_inf) = unsafe {
-                (
-                    call.tensor("current_scale", current_scale)?,
-                    call.tensor("growth_tracker", growth_tracker)?,
-                    call.tensor("found_inf", found_inf.cast_mut())?,
-                )
-            };
-            let found = call
-                .formula(
-                    &Method::new("not_equal", FLOAT | INTEGER | BOOL).yields_bool(),
-                    [(&found_inf).into(), 0i64.into()],
-                    |device, launch, out, [a, b]| device.not_equal(launch, out, a, b),
-                )?;
-            let steps = call
-                .formula(
-                    &Method::new("add", FLOAT | INTEGER | BOOL),
-                    [(&growth_tracker).into(), 1i64.into()],
-                    |device, launch, out, [a, b]| device.add(launch, out, a, b),
-                )?;
-            let is_grown = call
-                .formula(
-                    &Method::new("equal", FLOAT | INTEGER | BOOL).yields_bool(),
-                    [(&steps).into(), growth_interval.into()],
-                    |device, launch, out, [a, b]| device.equal(launch, out, a, b),
-                )?;
-            let grown = call
-                .formula(
-                    &Method::new("multiply", FLOAT | INTEGER | BOOL),
-                    [(&current_scale).into(), scale_growth_factor.into()],
-                    |device, launch, out, [a, b]| device.multiply(launch, out, a, b),
-                )?;
-            let part_1 = call
-                .formula(
-                    &Method::new("is_finite", FLOAT | INTEGER).yields_bool(),
-                    [(&grown).into()],
-                    |device, launch, out, [x]| device.is_finite(launch, out, x),
-                )?;
-            let part_2 = call
-                .formula(
-                    &Method::new("logical_and", FLOAT | INTEGER | BOOL).yields_bool(),
-                    [(&is_grown).into(), (&part_1).into()],
-                    |device, launch, out, [a, b]| device.logical_and(launch, out, a, b),
-                )?;
-            let raised = call
-                .formula(
-                    &Method::new("select", FLOAT | INTEGER | BOOL),
-                    [(&part_2).into(), (&grown).into(), (&current_scale).into()],
-                    |device, launch, out, [condition, a, b]| {
-                        device.select(launch, out, condition, a, b)
-                    },
-                )?;
-            let reduced = call
-                .formula(
-                    &Method::new("multiply", FLOAT | INTEGER | BOOL),
-                    [(&current_scale).into(), scale_backoff_factor.into()],
-                    |device, launch, out, [a, b]| device.multiply(launch, out, a, b),
-                )?;
-            let part_3 = call
-                .formula(
-                    &Method::new("logical_or", FLOAT | INTEGER | BOOL).yields_bool(),
-                    [(&found).into(), (&is_grown).into()],
-                    |device, launch, out, [a, b]| device.logical_or(launch, out, a, b),
-                )?;
-            call.write(
-                &Method::new("select", FLOAT | INTEGER | BOOL),
-                &growth_tracker,
-                [(&part_3).into(), 0i64.into(), (&steps).into()],
-                |device, launch, out, [condition, a, b]| {
-                    device.select(launch, out, condition, a, b)
-                },
-            )?;
-            call.write(
-                &Method::new("select", FLOAT | INTEGER | BOOL),
-                &current_scale,
-                [(&found).into(), (&reduced).into(), (&raised).into()],
-                |device, launch, out, [condition, a, b]| {
-                    device.select(launch, out, condition, a, b)
-                },
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiAmpUpdateScaleInp", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (current_scale, growth_tracker, found_inf) = unsafe {
+            (
+                call.tensor("current_scale", current_scale)?,
+                call.tensor("growth_tracker", growth_tracker)?,
+                call.tensor("found_inf", found_inf.cast_mut())?,
+            )
+        };
+        let found = call.formula(
+            &Method::new("not_equal", FLOAT | INTEGER | BOOL).yields_bool(),
+            [(&found_inf).into(), 0i64.into()],
+            |device, launch, out, [a, b]| device.not_equal(launch, out, a, b),
+        )?;
+        let steps = call.formula(
+            &Method::new("add", FLOAT | INTEGER | BOOL),
+            [(&growth_tracker).into(), 1i64.into()],
+            |device, launch, out, [a, b]| device.add(launch, out, a, b),
+        )?;
+        let is_grown = call.formula(
+            &Method::new("equal", FLOAT | INTEGER | BOOL).yields_bool(),
+            [(&steps).into(), growth_interval.into()],
+            |device, launch, out, [a, b]| device.equal(launch, out, a, b),
+        )?;
+        let grown = call.formula(
+            &Method::new("multiply", FLOAT | INTEGER | BOOL),
+            [(&current_scale).into(), scale_growth_factor.into()],
+            |device, launch, out, [a, b]| device.multiply(launch, out, a, b),
+        )?;
+        let part_1 = call.formula(
+            &Method::new("is_finite", FLOAT | INTEGER).yields_bool(),
+            [(&grown).into()],
+            |device, launch, out, [x]| device.is_finite(launch, out, x),
+        )?;
+        let part_2 = call.formula(
+            &Method::new("logical_and", FLOAT | INTEGER | BOOL).yields_bool(),
+            [(&is_grown).into(), (&part_1).into()],
+            |device, launch, out, [a, b]| device.logical_and(launch, out, a, b),
+        )?;
+        let raised = call.formula(
+            &Method::new("select", FLOAT | INTEGER | BOOL),
+            [(&part_2).into(), (&grown).into(), (&current_scale).into()],
+            |device, launch, out, [condition, a, b]| device.select(launch, out, condition, a, b),
+        )?;
+        let reduced = call.formula(
+            &Method::new("multiply", FLOAT | INTEGER | BOOL),
+            [(&current_scale).into(), scale_backoff_factor.into()],
+            |device, launch, out, [a, b]| device.multiply(launch, out, a, b),
+        )?;
+        let part_3 = call.formula(
+            &Method::new("logical_or", FLOAT | INTEGER | BOOL).yields_bool(),
+            [(&found).into(), (&is_grown).into()],
+            |device, launch, out, [a, b]| device.logical_or(launch, out, a, b),
+        )?;
+        call.write(
+            &Method::new("select", FLOAT | INTEGER | BOOL),
+            &growth_tracker,
+            [(&part_3).into(), 0i64.into(), (&steps).into()],
+            |device, launch, out, [condition, a, b]| device.select(launch, out, condition, a, b),
+        )?;
+        call.write(
+            &Method::new("select", FLOAT | INTEGER | BOOL),
+            &current_scale,
+            [(&found).into(), (&reduced).into(), (&raised).into()],
+            |device, launch, out, [condition, a, b]| device.select(launch, out, condition, a, b),
+        )?;
+        Ok(())
+    })
 }

@@ -2,16 +2,11 @@
 
 //! Max and average pooling in one dimension, and the gradients.
 
-use core::ffi::c_char;
 use crate::diopi_runtime;
+use core::ffi::c_char;
 
-#[allow(
-    unused_imports,
-    reason = "the steps of the functions determine which of the names are used"
-)]
-use crate::compute::{
-    BOOL, COMPLEX, DataType, FLOAT, INTEGER, Method, enter, rules, wide,
-};
+#[allow(unused_imports, reason = "the steps of the functions determine which of the names are used")]
+use crate::compute::{BOOL, COMPLEX, DataType, FLOAT, INTEGER, Method, enter, rules, wide};
 
 /// Applies max pooling in one dimension.
 ///
@@ -33,36 +28,32 @@ pub unsafe extern "C" fn diopiMaxPool1d(
     dilation: diopi_runtime::ffi::diopiSize_t,
     ceil_mode: bool,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiMaxPool1d",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, input, kernel_size, stride, padding, dilation) = unsafe {
-                (
-                    call.tensor("out", out)?,
-                    call.tensor("input", input.cast_mut())?,
-                    call.integers("kernel_size", kernel_size)?,
-                    call.integers("stride", stride)?,
-                    call.integers("padding", padding)?,
-                    call.integers("dilation", dilation)?,
-                )
-            };
-            rules::pooling::max_pool(
-                call,
-                &out,
-                None,
-                &input,
-                1,
-                kernel_size,
-                stride,
-                padding,
-                dilation,
-                ceil_mode,
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiMaxPool1d", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, input, kernel_size, stride, padding, dilation) = unsafe {
+            (
+                call.tensor("out", out)?,
+                call.tensor("input", input.cast_mut())?,
+                call.integers("kernel_size", kernel_size)?,
+                call.integers("stride", stride)?,
+                call.integers("padding", padding)?,
+                call.integers("dilation", dilation)?,
+            )
+        };
+        rules::pooling::max_pool(
+            call,
+            &out,
+            None,
+            &input,
+            1,
+            kernel_size,
+            stride,
+            padding,
+            dilation,
+            ceil_mode,
+        )?;
+        Ok(())
+    })
 }
 
 /// Applies max pooling in one dimension and writes the indices.
@@ -86,37 +77,33 @@ pub unsafe extern "C" fn diopiMaxPool1dWithIndices(
     dilation: diopi_runtime::ffi::diopiSize_t,
     ceil_mode: bool,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiMaxPool1dWithIndices",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, indices, input, kernel_size, stride, padding, dilation) = unsafe {
-                (
-                    call.tensor("out", out)?,
-                    call.tensor("indices", indices)?,
-                    call.tensor("input", input.cast_mut())?,
-                    call.integers("kernel_size", kernel_size)?,
-                    call.integers("stride", stride)?,
-                    call.integers("padding", padding)?,
-                    call.integers("dilation", dilation)?,
-                )
-            };
-            rules::pooling::max_pool_with_indices(
-                call,
-                &out,
-                &indices,
-                &input,
-                1,
-                kernel_size,
-                stride,
-                padding,
-                dilation,
-                ceil_mode,
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiMaxPool1dWithIndices", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, indices, input, kernel_size, stride, padding, dilation) = unsafe {
+            (
+                call.tensor("out", out)?,
+                call.tensor("indices", indices)?,
+                call.tensor("input", input.cast_mut())?,
+                call.integers("kernel_size", kernel_size)?,
+                call.integers("stride", stride)?,
+                call.integers("padding", padding)?,
+                call.integers("dilation", dilation)?,
+            )
+        };
+        rules::pooling::max_pool_with_indices(
+            call,
+            &out,
+            &indices,
+            &input,
+            1,
+            kernel_size,
+            stride,
+            padding,
+            dilation,
+            ceil_mode,
+        )?;
+        Ok(())
+    })
 }
 
 /// Computes the gradient of max pooling in one dimension.
@@ -141,28 +128,18 @@ pub unsafe extern "C" fn diopiMaxPool1dBackward(
     _ceil_mode: bool,
     indices: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiMaxPool1dBackward",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (grad_input, grad_output, indices) = unsafe {
-                (
-                    call.tensor("grad_input", grad_input)?,
-                    call.tensor("grad_output", grad_output.cast_mut())?,
-                    call.tensor("indices", indices.cast_mut())?,
-                )
-            };
-            rules::pooling::max_pool_backward(
-                call,
-                &grad_input,
-                &grad_output,
-                &indices,
-                1,
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiMaxPool1dBackward", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (grad_input, grad_output, indices) = unsafe {
+            (
+                call.tensor("grad_input", grad_input)?,
+                call.tensor("grad_output", grad_output.cast_mut())?,
+                call.tensor("indices", indices.cast_mut())?,
+            )
+        };
+        rules::pooling::max_pool_backward(call, &grad_input, &grad_output, &indices, 1)?;
+        Ok(())
+    })
 }
 
 /// Applies average pooling in one dimension.
@@ -185,35 +162,31 @@ pub unsafe extern "C" fn diopiAvgPool1d(
     ceil_mode: bool,
     count_include_pad: bool,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiAvgPool1d",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, input, kernel_size, stride, padding) = unsafe {
-                (
-                    call.tensor("out", out)?,
-                    call.tensor("input", input.cast_mut())?,
-                    call.integers("kernel_size", kernel_size)?,
-                    call.integers("stride", stride)?,
-                    call.integers("padding", padding)?,
-                )
-            };
-            rules::pooling::avg_pool(
-                call,
-                &out,
-                &input,
-                1,
-                kernel_size,
-                stride,
-                padding,
-                ceil_mode,
-                count_include_pad,
-                None,
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiAvgPool1d", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, input, kernel_size, stride, padding) = unsafe {
+            (
+                call.tensor("out", out)?,
+                call.tensor("input", input.cast_mut())?,
+                call.integers("kernel_size", kernel_size)?,
+                call.integers("stride", stride)?,
+                call.integers("padding", padding)?,
+            )
+        };
+        rules::pooling::avg_pool(
+            call,
+            &out,
+            &input,
+            1,
+            kernel_size,
+            stride,
+            padding,
+            ceil_mode,
+            count_include_pad,
+            None,
+        )?;
+        Ok(())
+    })
 }
 
 /// Computes the gradient of average pooling in one dimension.
@@ -237,35 +210,31 @@ pub unsafe extern "C" fn diopiAvgPool1dBackward(
     ceil_mode: bool,
     count_include_pad: bool,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiAvgPool1dBackward",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (grad_input, grad_output, kernel_size, stride, padding) = unsafe {
-                (
-                    call.tensor("grad_input", grad_input)?,
-                    call.tensor("grad_output", grad_output.cast_mut())?,
-                    call.integers("kernel_size", kernel_size)?,
-                    call.integers("stride", stride)?,
-                    call.integers("padding", padding)?,
-                )
-            };
-            rules::pooling::avg_pool_backward(
-                call,
-                &grad_input,
-                &grad_output,
-                1,
-                kernel_size,
-                stride,
-                padding,
-                ceil_mode,
-                count_include_pad,
-                None,
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiAvgPool1dBackward", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (grad_input, grad_output, kernel_size, stride, padding) = unsafe {
+            (
+                call.tensor("grad_input", grad_input)?,
+                call.tensor("grad_output", grad_output.cast_mut())?,
+                call.integers("kernel_size", kernel_size)?,
+                call.integers("stride", stride)?,
+                call.integers("padding", padding)?,
+            )
+        };
+        rules::pooling::avg_pool_backward(
+            call,
+            &grad_input,
+            &grad_output,
+            1,
+            kernel_size,
+            stride,
+            padding,
+            ceil_mode,
+            count_include_pad,
+            None,
+        )?;
+        Ok(())
+    })
 }
 
 /// Applies adaptive max pooling in one dimension.
@@ -283,18 +252,12 @@ pub unsafe extern "C" fn diopiAdaptiveMaxPool1d(
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
     _output_size: diopi_runtime::ffi::diopiSize_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiAdaptiveMaxPool1d",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, input) = unsafe {
-                (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?)
-            };
-            rules::pooling::adaptive_max_pool(call, &out, None, &input, 1)?;
-            Ok(())
-        },
-    )
+    enter("diopiAdaptiveMaxPool1d", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, input) = unsafe { (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?) };
+        rules::pooling::adaptive_max_pool(call, &out, None, &input, 1)?;
+        Ok(())
+    })
 }
 
 /// Applies adaptive max pooling in one dimension and writes the indices.
@@ -313,28 +276,18 @@ pub unsafe extern "C" fn diopiAdaptiveMaxPool1dWithIndices(
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
     _output_size: diopi_runtime::ffi::diopiSize_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiAdaptiveMaxPool1dWithIndices",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, indices, input) = unsafe {
-                (
-                    call.tensor("out", out)?,
-                    call.tensor("indices", indices)?,
-                    call.tensor("input", input.cast_mut())?,
-                )
-            };
-            rules::pooling::adaptive_max_pool_with_indices(
-                call,
-                &out,
-                &indices,
-                &input,
-                1,
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiAdaptiveMaxPool1dWithIndices", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, indices, input) = unsafe {
+            (
+                call.tensor("out", out)?,
+                call.tensor("indices", indices)?,
+                call.tensor("input", input.cast_mut())?,
+            )
+        };
+        rules::pooling::adaptive_max_pool_with_indices(call, &out, &indices, &input, 1)?;
+        Ok(())
+    })
 }
 
 /// Computes the gradient of adaptive max pooling in one dimension.
@@ -353,28 +306,18 @@ pub unsafe extern "C" fn diopiAdaptiveMaxPool1dBackward(
     _input: diopi_runtime::ffi::diopiConstTensorHandle_t,
     indices: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiAdaptiveMaxPool1dBackward",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (grad_input, grad_output, indices) = unsafe {
-                (
-                    call.tensor("grad_input", grad_input)?,
-                    call.tensor("grad_output", grad_output.cast_mut())?,
-                    call.tensor("indices", indices.cast_mut())?,
-                )
-            };
-            rules::pooling::max_pool_backward(
-                call,
-                &grad_input,
-                &grad_output,
-                &indices,
-                1,
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiAdaptiveMaxPool1dBackward", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (grad_input, grad_output, indices) = unsafe {
+            (
+                call.tensor("grad_input", grad_input)?,
+                call.tensor("grad_output", grad_output.cast_mut())?,
+                call.tensor("indices", indices.cast_mut())?,
+            )
+        };
+        rules::pooling::max_pool_backward(call, &grad_input, &grad_output, &indices, 1)?;
+        Ok(())
+    })
 }
 
 /// Applies adaptive average pooling in one dimension.
@@ -392,18 +335,12 @@ pub unsafe extern "C" fn diopiAdaptiveAvgPool1d(
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
     _output_size: diopi_runtime::ffi::diopiSize_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiAdaptiveAvgPool1d",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, input) = unsafe {
-                (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?)
-            };
-            rules::pooling::adaptive_avg_pool(call, &out, &input, 1)?;
-            Ok(())
-        },
-    )
+    enter("diopiAdaptiveAvgPool1d", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, input) = unsafe { (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?) };
+        rules::pooling::adaptive_avg_pool(call, &out, &input, 1)?;
+        Ok(())
+    })
 }
 
 /// Computes the gradient of adaptive average pooling in one dimension.
@@ -421,26 +358,14 @@ pub unsafe extern "C" fn diopiAdaptiveAvgPool1dBackward(
     grad_output: diopi_runtime::ffi::diopiConstTensorHandle_t,
     _input: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiAdaptiveAvgPool1dBackward",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (grad_input, grad_output) = unsafe {
-                (
-                    call.tensor("grad_input", grad_input)?,
-                    call.tensor("grad_output", grad_output.cast_mut())?,
-                )
-            };
-            rules::pooling::adaptive_avg_pool_backward(
-                call,
-                &grad_input,
-                &grad_output,
-                1,
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiAdaptiveAvgPool1dBackward", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (grad_input, grad_output) = unsafe {
+            (call.tensor("grad_input", grad_input)?, call.tensor("grad_output", grad_output.cast_mut())?)
+        };
+        rules::pooling::adaptive_avg_pool_backward(call, &grad_input, &grad_output, 1)?;
+        Ok(())
+    })
 }
 
 /// Applies pooling of any kind in one dimension.
@@ -467,39 +392,24 @@ pub unsafe extern "C" fn diopiPool1d(
     adaptive: bool,
     _output_size: diopi_runtime::ffi::diopiSize_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiPool1d",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, input, mode, ksize, stride, padding, dilation) = unsafe {
-                (
-                    call.tensor("out", out)?,
-                    call.tensor("input", input.cast_mut())?,
-                    call.text("mode", mode)?,
-                    call.integers("ksize", ksize)?,
-                    call.integers("stride", stride)?,
-                    call.integers("padding", padding)?,
-                    call.integers("dilation", dilation)?,
-                )
-            };
-            rules::pooling::pool(
-                call,
-                &out,
-                &input,
-                1,
-                mode,
-                ksize,
-                stride,
-                padding,
-                dilation,
-                ceil_mode,
-                exclusive,
-                adaptive,
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiPool1d", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, input, mode, ksize, stride, padding, dilation) = unsafe {
+            (
+                call.tensor("out", out)?,
+                call.tensor("input", input.cast_mut())?,
+                call.text("mode", mode)?,
+                call.integers("ksize", ksize)?,
+                call.integers("stride", stride)?,
+                call.integers("padding", padding)?,
+                call.integers("dilation", dilation)?,
+            )
+        };
+        rules::pooling::pool(
+            call, &out, &input, 1, mode, ksize, stride, padding, dilation, ceil_mode, exclusive, adaptive,
+        )?;
+        Ok(())
+    })
 }
 
 /// Computes the gradient of pooling of any kind in one dimension.
@@ -527,51 +437,37 @@ pub unsafe extern "C" fn diopiPool1dBackward(
     adaptive: bool,
     indices: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiPool1dBackward",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (
-                grad_input,
-                grad_output,
-                input,
-                mode,
-                ksize,
-                stride,
-                padding,
-                dilation,
-                indices,
-            ) = unsafe {
-                (
-                    call.tensor("grad_input", grad_input)?,
-                    call.tensor("grad_output", grad_output.cast_mut())?,
-                    call.tensor("input", input.cast_mut())?,
-                    call.text("mode", mode)?,
-                    call.integers("ksize", ksize)?,
-                    call.integers("stride", stride)?,
-                    call.integers("padding", padding)?,
-                    call.integers("dilation", dilation)?,
-                    call.optional_tensor("indices", indices.cast_mut())?,
-                )
-            };
-            rules::pooling::pool_backward(
-                call,
-                &grad_input,
-                &grad_output,
-                &input,
-                1,
-                mode,
-                ksize,
-                stride,
-                padding,
-                dilation,
-                ceil_mode,
-                exclusive,
-                adaptive,
-                indices.as_ref(),
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiPool1dBackward", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (grad_input, grad_output, input, mode, ksize, stride, padding, dilation, indices) = unsafe {
+            (
+                call.tensor("grad_input", grad_input)?,
+                call.tensor("grad_output", grad_output.cast_mut())?,
+                call.tensor("input", input.cast_mut())?,
+                call.text("mode", mode)?,
+                call.integers("ksize", ksize)?,
+                call.integers("stride", stride)?,
+                call.integers("padding", padding)?,
+                call.integers("dilation", dilation)?,
+                call.optional_tensor("indices", indices.cast_mut())?,
+            )
+        };
+        rules::pooling::pool_backward(
+            call,
+            &grad_input,
+            &grad_output,
+            &input,
+            1,
+            mode,
+            ksize,
+            stride,
+            padding,
+            dilation,
+            ceil_mode,
+            exclusive,
+            adaptive,
+            indices.as_ref(),
+        )?;
+        Ok(())
+    })
 }

@@ -2,16 +2,11 @@
 
 //! Max and average pooling in three dimensions, and the gradients.
 
-use core::ffi::c_char;
 use crate::diopi_runtime;
+use core::ffi::c_char;
 
-#[allow(
-    unused_imports,
-    reason = "the steps of the functions determine which of the names are used"
-)]
-use crate::compute::{
-    BOOL, COMPLEX, DataType, FLOAT, INTEGER, Method, enter, rules, wide,
-};
+#[allow(unused_imports, reason = "the steps of the functions determine which of the names are used")]
+use crate::compute::{BOOL, COMPLEX, DataType, FLOAT, INTEGER, Method, enter, rules, wide};
 
 /// Applies max pooling in three dimensions.
 ///
@@ -33,36 +28,32 @@ pub unsafe extern "C" fn diopiMaxPool3d(
     dilation: diopi_runtime::ffi::diopiSize_t,
     ceil_mode: bool,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiMaxPool3d",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, input, kernel_size, stride, padding, dilation) = unsafe {
-                (
-                    call.tensor("out", out)?,
-                    call.tensor("input", input.cast_mut())?,
-                    call.integers("kernel_size", kernel_size)?,
-                    call.integers("stride", stride)?,
-                    call.integers("padding", padding)?,
-                    call.integers("dilation", dilation)?,
-                )
-            };
-            rules::pooling::max_pool(
-                call,
-                &out,
-                None,
-                &input,
-                3,
-                kernel_size,
-                stride,
-                padding,
-                dilation,
-                ceil_mode,
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiMaxPool3d", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, input, kernel_size, stride, padding, dilation) = unsafe {
+            (
+                call.tensor("out", out)?,
+                call.tensor("input", input.cast_mut())?,
+                call.integers("kernel_size", kernel_size)?,
+                call.integers("stride", stride)?,
+                call.integers("padding", padding)?,
+                call.integers("dilation", dilation)?,
+            )
+        };
+        rules::pooling::max_pool(
+            call,
+            &out,
+            None,
+            &input,
+            3,
+            kernel_size,
+            stride,
+            padding,
+            dilation,
+            ceil_mode,
+        )?;
+        Ok(())
+    })
 }
 
 /// Applies max pooling in three dimensions and writes the indices.
@@ -86,37 +77,33 @@ pub unsafe extern "C" fn diopiMaxPool3dWithIndices(
     dilation: diopi_runtime::ffi::diopiSize_t,
     ceil_mode: bool,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiMaxPool3dWithIndices",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, indices, input, kernel_size, stride, padding, dilation) = unsafe {
-                (
-                    call.tensor("out", out)?,
-                    call.tensor("indices", indices)?,
-                    call.tensor("input", input.cast_mut())?,
-                    call.integers("kernel_size", kernel_size)?,
-                    call.integers("stride", stride)?,
-                    call.integers("padding", padding)?,
-                    call.integers("dilation", dilation)?,
-                )
-            };
-            rules::pooling::max_pool_with_indices(
-                call,
-                &out,
-                &indices,
-                &input,
-                3,
-                kernel_size,
-                stride,
-                padding,
-                dilation,
-                ceil_mode,
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiMaxPool3dWithIndices", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, indices, input, kernel_size, stride, padding, dilation) = unsafe {
+            (
+                call.tensor("out", out)?,
+                call.tensor("indices", indices)?,
+                call.tensor("input", input.cast_mut())?,
+                call.integers("kernel_size", kernel_size)?,
+                call.integers("stride", stride)?,
+                call.integers("padding", padding)?,
+                call.integers("dilation", dilation)?,
+            )
+        };
+        rules::pooling::max_pool_with_indices(
+            call,
+            &out,
+            &indices,
+            &input,
+            3,
+            kernel_size,
+            stride,
+            padding,
+            dilation,
+            ceil_mode,
+        )?;
+        Ok(())
+    })
 }
 
 /// Computes the gradient of max pooling in three dimensions.
@@ -141,28 +128,18 @@ pub unsafe extern "C" fn diopiMaxPool3dBackward(
     _ceil_mode: bool,
     indices: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiMaxPool3dBackward",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (grad_input, grad_output, indices) = unsafe {
-                (
-                    call.tensor("grad_input", grad_input)?,
-                    call.tensor("grad_output", grad_output.cast_mut())?,
-                    call.tensor("indices", indices.cast_mut())?,
-                )
-            };
-            rules::pooling::max_pool_backward(
-                call,
-                &grad_input,
-                &grad_output,
-                &indices,
-                3,
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiMaxPool3dBackward", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (grad_input, grad_output, indices) = unsafe {
+            (
+                call.tensor("grad_input", grad_input)?,
+                call.tensor("grad_output", grad_output.cast_mut())?,
+                call.tensor("indices", indices.cast_mut())?,
+            )
+        };
+        rules::pooling::max_pool_backward(call, &grad_input, &grad_output, &indices, 3)?;
+        Ok(())
+    })
 }
 
 /// Applies average pooling in three dimensions.
@@ -186,36 +163,32 @@ pub unsafe extern "C" fn diopiAvgPool3d(
     count_include_pad: bool,
     divisor_override: *const i64,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiAvgPool3d",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, input, kernel_size, stride, padding, divisor_override) = unsafe {
-                (
-                    call.tensor("out", out)?,
-                    call.tensor("input", input.cast_mut())?,
-                    call.integers("kernel_size", kernel_size)?,
-                    call.integers("stride", stride)?,
-                    call.integers("padding", padding)?,
-                    call.optional_value(divisor_override),
-                )
-            };
-            rules::pooling::avg_pool(
-                call,
-                &out,
-                &input,
-                3,
-                kernel_size,
-                stride,
-                padding,
-                ceil_mode,
-                count_include_pad,
-                divisor_override,
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiAvgPool3d", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, input, kernel_size, stride, padding, divisor_override) = unsafe {
+            (
+                call.tensor("out", out)?,
+                call.tensor("input", input.cast_mut())?,
+                call.integers("kernel_size", kernel_size)?,
+                call.integers("stride", stride)?,
+                call.integers("padding", padding)?,
+                call.optional_value(divisor_override),
+            )
+        };
+        rules::pooling::avg_pool(
+            call,
+            &out,
+            &input,
+            3,
+            kernel_size,
+            stride,
+            padding,
+            ceil_mode,
+            count_include_pad,
+            divisor_override,
+        )?;
+        Ok(())
+    })
 }
 
 /// Computes the gradient of average pooling in three dimensions.
@@ -240,43 +213,32 @@ pub unsafe extern "C" fn diopiAvgPool3dBackward(
     count_include_pad: bool,
     divisor_override: *const i64,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiAvgPool3dBackward",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (
-                grad_input,
-                grad_output,
-                kernel_size,
-                stride,
-                padding,
-                divisor_override,
-            ) = unsafe {
-                (
-                    call.tensor("grad_input", grad_input)?,
-                    call.tensor("grad_output", grad_output.cast_mut())?,
-                    call.integers("kernel_size", kernel_size)?,
-                    call.integers("stride", stride)?,
-                    call.integers("padding", padding)?,
-                    call.optional_value(divisor_override),
-                )
-            };
-            rules::pooling::avg_pool_backward(
-                call,
-                &grad_input,
-                &grad_output,
-                3,
-                kernel_size,
-                stride,
-                padding,
-                ceil_mode,
-                count_include_pad,
-                divisor_override,
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiAvgPool3dBackward", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (grad_input, grad_output, kernel_size, stride, padding, divisor_override) = unsafe {
+            (
+                call.tensor("grad_input", grad_input)?,
+                call.tensor("grad_output", grad_output.cast_mut())?,
+                call.integers("kernel_size", kernel_size)?,
+                call.integers("stride", stride)?,
+                call.integers("padding", padding)?,
+                call.optional_value(divisor_override),
+            )
+        };
+        rules::pooling::avg_pool_backward(
+            call,
+            &grad_input,
+            &grad_output,
+            3,
+            kernel_size,
+            stride,
+            padding,
+            ceil_mode,
+            count_include_pad,
+            divisor_override,
+        )?;
+        Ok(())
+    })
 }
 
 /// Applies adaptive max pooling in three dimensions.
@@ -294,18 +256,12 @@ pub unsafe extern "C" fn diopiAdaptiveMaxPool3d(
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
     _output_size: diopi_runtime::ffi::diopiSize_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiAdaptiveMaxPool3d",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, input) = unsafe {
-                (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?)
-            };
-            rules::pooling::adaptive_max_pool(call, &out, None, &input, 3)?;
-            Ok(())
-        },
-    )
+    enter("diopiAdaptiveMaxPool3d", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, input) = unsafe { (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?) };
+        rules::pooling::adaptive_max_pool(call, &out, None, &input, 3)?;
+        Ok(())
+    })
 }
 
 /// Applies adaptive max pooling in three dimensions and writes the indices.
@@ -324,28 +280,18 @@ pub unsafe extern "C" fn diopiAdaptiveMaxPool3dWithIndices(
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
     _output_size: diopi_runtime::ffi::diopiSize_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiAdaptiveMaxPool3dWithIndices",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, indices, input) = unsafe {
-                (
-                    call.tensor("out", out)?,
-                    call.tensor("indices", indices)?,
-                    call.tensor("input", input.cast_mut())?,
-                )
-            };
-            rules::pooling::adaptive_max_pool_with_indices(
-                call,
-                &out,
-                &indices,
-                &input,
-                3,
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiAdaptiveMaxPool3dWithIndices", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, indices, input) = unsafe {
+            (
+                call.tensor("out", out)?,
+                call.tensor("indices", indices)?,
+                call.tensor("input", input.cast_mut())?,
+            )
+        };
+        rules::pooling::adaptive_max_pool_with_indices(call, &out, &indices, &input, 3)?;
+        Ok(())
+    })
 }
 
 /// Computes the gradient of adaptive max pooling in three dimensions.
@@ -364,28 +310,18 @@ pub unsafe extern "C" fn diopiAdaptiveMaxPool3dBackward(
     _input: diopi_runtime::ffi::diopiConstTensorHandle_t,
     indices: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiAdaptiveMaxPool3dBackward",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (grad_input, grad_output, indices) = unsafe {
-                (
-                    call.tensor("grad_input", grad_input)?,
-                    call.tensor("grad_output", grad_output.cast_mut())?,
-                    call.tensor("indices", indices.cast_mut())?,
-                )
-            };
-            rules::pooling::max_pool_backward(
-                call,
-                &grad_input,
-                &grad_output,
-                &indices,
-                3,
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiAdaptiveMaxPool3dBackward", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (grad_input, grad_output, indices) = unsafe {
+            (
+                call.tensor("grad_input", grad_input)?,
+                call.tensor("grad_output", grad_output.cast_mut())?,
+                call.tensor("indices", indices.cast_mut())?,
+            )
+        };
+        rules::pooling::max_pool_backward(call, &grad_input, &grad_output, &indices, 3)?;
+        Ok(())
+    })
 }
 
 /// Applies adaptive average pooling in three dimensions.
@@ -403,18 +339,12 @@ pub unsafe extern "C" fn diopiAdaptiveAvgPool3d(
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
     _output_size: diopi_runtime::ffi::diopiSize_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiAdaptiveAvgPool3d",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, input) = unsafe {
-                (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?)
-            };
-            rules::pooling::adaptive_avg_pool(call, &out, &input, 3)?;
-            Ok(())
-        },
-    )
+    enter("diopiAdaptiveAvgPool3d", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, input) = unsafe { (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?) };
+        rules::pooling::adaptive_avg_pool(call, &out, &input, 3)?;
+        Ok(())
+    })
 }
 
 /// Computes the gradient of adaptive average pooling in three dimensions.
@@ -432,26 +362,14 @@ pub unsafe extern "C" fn diopiAdaptiveAvgPool3dBackward(
     grad_output: diopi_runtime::ffi::diopiConstTensorHandle_t,
     _input: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiAdaptiveAvgPool3dBackward",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (grad_input, grad_output) = unsafe {
-                (
-                    call.tensor("grad_input", grad_input)?,
-                    call.tensor("grad_output", grad_output.cast_mut())?,
-                )
-            };
-            rules::pooling::adaptive_avg_pool_backward(
-                call,
-                &grad_input,
-                &grad_output,
-                3,
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiAdaptiveAvgPool3dBackward", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (grad_input, grad_output) = unsafe {
+            (call.tensor("grad_input", grad_input)?, call.tensor("grad_output", grad_output.cast_mut())?)
+        };
+        rules::pooling::adaptive_avg_pool_backward(call, &grad_input, &grad_output, 3)?;
+        Ok(())
+    })
 }
 
 /// Applies pooling of any kind in three dimensions.
@@ -478,39 +396,24 @@ pub unsafe extern "C" fn diopiPool3d(
     adaptive: bool,
     _output_size: diopi_runtime::ffi::diopiSize_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiPool3d",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, input, mode, ksize, stride, padding, dilation) = unsafe {
-                (
-                    call.tensor("out", out)?,
-                    call.tensor("input", input.cast_mut())?,
-                    call.text("mode", mode)?,
-                    call.integers("ksize", ksize)?,
-                    call.integers("stride", stride)?,
-                    call.integers("padding", padding)?,
-                    call.integers("dilation", dilation)?,
-                )
-            };
-            rules::pooling::pool(
-                call,
-                &out,
-                &input,
-                3,
-                mode,
-                ksize,
-                stride,
-                padding,
-                dilation,
-                ceil_mode,
-                exclusive,
-                adaptive,
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiPool3d", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, input, mode, ksize, stride, padding, dilation) = unsafe {
+            (
+                call.tensor("out", out)?,
+                call.tensor("input", input.cast_mut())?,
+                call.text("mode", mode)?,
+                call.integers("ksize", ksize)?,
+                call.integers("stride", stride)?,
+                call.integers("padding", padding)?,
+                call.integers("dilation", dilation)?,
+            )
+        };
+        rules::pooling::pool(
+            call, &out, &input, 3, mode, ksize, stride, padding, dilation, ceil_mode, exclusive, adaptive,
+        )?;
+        Ok(())
+    })
 }
 
 /// Computes the gradient of pooling of any kind in three dimensions.
@@ -538,51 +441,37 @@ pub unsafe extern "C" fn diopiPool3dBackward(
     adaptive: bool,
     indices: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiPool3dBackward",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (
-                grad_input,
-                grad_output,
-                input,
-                mode,
-                ksize,
-                stride,
-                padding,
-                dilation,
-                indices,
-            ) = unsafe {
-                (
-                    call.tensor("grad_input", grad_input)?,
-                    call.tensor("grad_output", grad_output.cast_mut())?,
-                    call.tensor("input", input.cast_mut())?,
-                    call.text("mode", mode)?,
-                    call.integers("ksize", ksize)?,
-                    call.integers("stride", stride)?,
-                    call.integers("padding", padding)?,
-                    call.integers("dilation", dilation)?,
-                    call.optional_tensor("indices", indices.cast_mut())?,
-                )
-            };
-            rules::pooling::pool_backward(
-                call,
-                &grad_input,
-                &grad_output,
-                &input,
-                3,
-                mode,
-                ksize,
-                stride,
-                padding,
-                dilation,
-                ceil_mode,
-                exclusive,
-                adaptive,
-                indices.as_ref(),
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiPool3dBackward", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (grad_input, grad_output, input, mode, ksize, stride, padding, dilation, indices) = unsafe {
+            (
+                call.tensor("grad_input", grad_input)?,
+                call.tensor("grad_output", grad_output.cast_mut())?,
+                call.tensor("input", input.cast_mut())?,
+                call.text("mode", mode)?,
+                call.integers("ksize", ksize)?,
+                call.integers("stride", stride)?,
+                call.integers("padding", padding)?,
+                call.integers("dilation", dilation)?,
+                call.optional_tensor("indices", indices.cast_mut())?,
+            )
+        };
+        rules::pooling::pool_backward(
+            call,
+            &grad_input,
+            &grad_output,
+            &input,
+            3,
+            mode,
+            ksize,
+            stride,
+            padding,
+            dilation,
+            ceil_mode,
+            exclusive,
+            adaptive,
+            indices.as_ref(),
+        )?;
+        Ok(())
+    })
 }

@@ -4,13 +4,8 @@
 
 use crate::diopi_runtime;
 
-#[allow(
-    unused_imports,
-    reason = "the steps of the functions determine which of the names are used"
-)]
-use crate::compute::{
-    BOOL, COMPLEX, DataType, FLOAT, INTEGER, Method, enter, rules, wide,
-};
+#[allow(unused_imports, reason = "the steps of the functions determine which of the names are used")]
+use crate::compute::{BOOL, COMPLEX, DataType, FLOAT, INTEGER, Method, enter, rules, wide};
 
 /// Applies dropout.
 ///
@@ -30,23 +25,19 @@ pub unsafe extern "C" fn diopiDropout(
     train: bool,
     generator: diopi_runtime::ffi::diopiGeneratorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiDropout",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, mask, input, generator) = unsafe {
-                (
-                    call.tensor("out", out)?,
-                    call.tensor("mask", mask)?,
-                    call.tensor("input", input.cast_mut())?,
-                    call.generator("generator", generator)?,
-                )
-            };
-            rules::random::dropout(call, &out, &mask, &input, p, train, generator)?;
-            Ok(())
-        },
-    )
+    enter("diopiDropout", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, mask, input, generator) = unsafe {
+            (
+                call.tensor("out", out)?,
+                call.tensor("mask", mask)?,
+                call.tensor("input", input.cast_mut())?,
+                call.generator("generator", generator)?,
+            )
+        };
+        rules::random::dropout(call, &out, &mask, &input, p, train, generator)?;
+        Ok(())
+    })
 }
 
 /// Applies dropout, in place.
@@ -66,22 +57,18 @@ pub unsafe extern "C" fn diopiDropoutInp(
     train: bool,
     generator: diopi_runtime::ffi::diopiGeneratorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiDropoutInp",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (input, mask, generator) = unsafe {
-                (
-                    call.tensor("input", input)?,
-                    call.tensor("mask", mask)?,
-                    call.generator("generator", generator)?,
-                )
-            };
-            rules::random::dropout(call, &input, &mask, &input, p, train, generator)?;
-            Ok(())
-        },
-    )
+    enter("diopiDropoutInp", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (input, mask, generator) = unsafe {
+            (
+                call.tensor("input", input)?,
+                call.tensor("mask", mask)?,
+                call.generator("generator", generator)?,
+            )
+        };
+        rules::random::dropout(call, &input, &mask, &input, p, train, generator)?;
+        Ok(())
+    })
 }
 
 /// Fills a tensor with random integers.
@@ -100,22 +87,14 @@ pub unsafe extern "C" fn diopiRandomInp(
     to: *const i64,
     generator: diopi_runtime::ffi::diopiGeneratorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiRandomInp",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (inout, to, generator) = unsafe {
-                (
-                    call.tensor("inout", inout)?,
-                    call.optional_value(to),
-                    call.generator("generator", generator)?,
-                )
-            };
-            rules::random::integers(call, &inout, from, to, generator)?;
-            Ok(())
-        },
-    )
+    enter("diopiRandomInp", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (inout, to, generator) = unsafe {
+            (call.tensor("inout", inout)?, call.optional_value(to), call.generator("generator", generator)?)
+        };
+        rules::random::integers(call, &inout, from, to, generator)?;
+        Ok(())
+    })
 }
 
 /// Fills a tensor with numbers of a uniform distribution.
@@ -134,18 +113,13 @@ pub unsafe extern "C" fn diopiUniformInp(
     to: f64,
     generator: diopi_runtime::ffi::diopiGeneratorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiUniformInp",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (inout, generator) = unsafe {
-                (call.tensor("inout", inout)?, call.generator("generator", generator)?)
-            };
-            rules::random::uniform(call, &inout, from, to, generator)?;
-            Ok(())
-        },
-    )
+    enter("diopiUniformInp", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (inout, generator) =
+            unsafe { (call.tensor("inout", inout)?, call.generator("generator", generator)?) };
+        rules::random::uniform(call, &inout, from, to, generator)?;
+        Ok(())
+    })
 }
 
 /// Draws from Bernoulli distributions with given probabilities.
@@ -163,22 +137,18 @@ pub unsafe extern "C" fn diopiBernoulli(
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
     generator: diopi_runtime::ffi::diopiGeneratorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiBernoulli",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, input, generator) = unsafe {
-                (
-                    call.tensor("out", out)?,
-                    call.tensor("input", input.cast_mut())?,
-                    call.generator("generator", generator)?,
-                )
-            };
-            rules::random::bernoulli(call, &out, &input, generator)?;
-            Ok(())
-        },
-    )
+    enter("diopiBernoulli", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, input, generator) = unsafe {
+            (
+                call.tensor("out", out)?,
+                call.tensor("input", input.cast_mut())?,
+                call.generator("generator", generator)?,
+            )
+        };
+        rules::random::bernoulli(call, &out, &input, generator)?;
+        Ok(())
+    })
 }
 
 /// Draws from Bernoulli distributions with given probabilities, in place.
@@ -195,18 +165,13 @@ pub unsafe extern "C" fn diopiBernoulliInp(
     inout: diopi_runtime::ffi::diopiTensorHandle_t,
     generator: diopi_runtime::ffi::diopiGeneratorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiBernoulliInp",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (inout, generator) = unsafe {
-                (call.tensor("inout", inout)?, call.generator("generator", generator)?)
-            };
-            rules::random::bernoulli(call, &inout, &inout, generator)?;
-            Ok(())
-        },
-    )
+    enter("diopiBernoulliInp", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (inout, generator) =
+            unsafe { (call.tensor("inout", inout)?, call.generator("generator", generator)?) };
+        rules::random::bernoulli(call, &inout, &inout, generator)?;
+        Ok(())
+    })
 }
 
 /// Draws from a Bernoulli distribution.
@@ -224,18 +189,12 @@ pub unsafe extern "C" fn diopiBernoulliScalar(
     p: f64,
     generator: diopi_runtime::ffi::diopiGeneratorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiBernoulliScalar",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, generator) = unsafe {
-                (call.tensor("out", out)?, call.generator("generator", generator)?)
-            };
-            rules::random::bernoulli_number(call, &out, p, generator)?;
-            Ok(())
-        },
-    )
+    enter("diopiBernoulliScalar", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, generator) = unsafe { (call.tensor("out", out)?, call.generator("generator", generator)?) };
+        rules::random::bernoulli_number(call, &out, p, generator)?;
+        Ok(())
+    })
 }
 
 /// Draws from normal distributions.
@@ -254,18 +213,12 @@ pub unsafe extern "C" fn diopiNormal(
     std: f64,
     generator: diopi_runtime::ffi::diopiGeneratorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiNormal",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, generator) = unsafe {
-                (call.tensor("out", out)?, call.generator("generator", generator)?)
-            };
-            rules::random::normal(call, &out, mean, std, generator)?;
-            Ok(())
-        },
-    )
+    enter("diopiNormal", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, generator) = unsafe { (call.tensor("out", out)?, call.generator("generator", generator)?) };
+        rules::random::normal(call, &out, mean, std, generator)?;
+        Ok(())
+    })
 }
 
 /// Draws from normal distributions with given means.
@@ -284,22 +237,18 @@ pub unsafe extern "C" fn diopiNormalTensorScalar(
     std: f64,
     generator: diopi_runtime::ffi::diopiGeneratorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiNormalTensorScalar",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, mean, generator) = unsafe {
-                (
-                    call.tensor("out", out)?,
-                    call.tensor("mean", mean.cast_mut())?,
-                    call.generator("generator", generator)?,
-                )
-            };
-            rules::random::normal_of_means(call, &out, &mean, std, generator)?;
-            Ok(())
-        },
-    )
+    enter("diopiNormalTensorScalar", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, mean, generator) = unsafe {
+            (
+                call.tensor("out", out)?,
+                call.tensor("mean", mean.cast_mut())?,
+                call.generator("generator", generator)?,
+            )
+        };
+        rules::random::normal_of_means(call, &out, &mean, std, generator)?;
+        Ok(())
+    })
 }
 
 /// Draws from normal distributions with given deviations.
@@ -318,22 +267,18 @@ pub unsafe extern "C" fn diopiNormalScalarTensor(
     std: diopi_runtime::ffi::diopiConstTensorHandle_t,
     generator: diopi_runtime::ffi::diopiGeneratorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiNormalScalarTensor",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, std, generator) = unsafe {
-                (
-                    call.tensor("out", out)?,
-                    call.tensor("std", std.cast_mut())?,
-                    call.generator("generator", generator)?,
-                )
-            };
-            rules::random::normal_of_deviations(call, &out, mean, &std, generator)?;
-            Ok(())
-        },
-    )
+    enter("diopiNormalScalarTensor", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, std, generator) = unsafe {
+            (
+                call.tensor("out", out)?,
+                call.tensor("std", std.cast_mut())?,
+                call.generator("generator", generator)?,
+            )
+        };
+        rules::random::normal_of_deviations(call, &out, mean, &std, generator)?;
+        Ok(())
+    })
 }
 
 /// Draws from normal distributions with given means and deviations.
@@ -352,23 +297,19 @@ pub unsafe extern "C" fn diopiNormalTensor(
     std: diopi_runtime::ffi::diopiConstTensorHandle_t,
     generator: diopi_runtime::ffi::diopiGeneratorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiNormalTensor",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, mean, std, generator) = unsafe {
-                (
-                    call.tensor("out", out)?,
-                    call.tensor("mean", mean.cast_mut())?,
-                    call.tensor("std", std.cast_mut())?,
-                    call.generator("generator", generator)?,
-                )
-            };
-            rules::random::normal_of_tensors(call, &out, &mean, &std, generator)?;
-            Ok(())
-        },
-    )
+    enter("diopiNormalTensor", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, mean, std, generator) = unsafe {
+            (
+                call.tensor("out", out)?,
+                call.tensor("mean", mean.cast_mut())?,
+                call.tensor("std", std.cast_mut())?,
+                call.generator("generator", generator)?,
+            )
+        };
+        rules::random::normal_of_tensors(call, &out, &mean, &std, generator)?;
+        Ok(())
+    })
 }
 
 /// Fills a tensor with numbers of a normal distribution.
@@ -387,18 +328,13 @@ pub unsafe extern "C" fn diopiNormalInp(
     std: f64,
     generator: diopi_runtime::ffi::diopiGeneratorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiNormalInp",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (inout, generator) = unsafe {
-                (call.tensor("inout", inout)?, call.generator("generator", generator)?)
-            };
-            rules::random::normal(call, &inout, mean, std, generator)?;
-            Ok(())
-        },
-    )
+    enter("diopiNormalInp", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (inout, generator) =
+            unsafe { (call.tensor("inout", inout)?, call.generator("generator", generator)?) };
+        rules::random::normal(call, &inout, mean, std, generator)?;
+        Ok(())
+    })
 }
 
 /// Makes a random permutation.
@@ -416,18 +352,12 @@ pub unsafe extern "C" fn diopiRandperm(
     n: i64,
     generator: diopi_runtime::ffi::diopiGeneratorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiRandperm",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, generator) = unsafe {
-                (call.tensor("out", out)?, call.generator("generator", generator)?)
-            };
-            rules::random::permutation(call, &out, n, generator)?;
-            Ok(())
-        },
-    )
+    enter("diopiRandperm", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, generator) = unsafe { (call.tensor("out", out)?, call.generator("generator", generator)?) };
+        rules::random::permutation(call, &out, n, generator)?;
+        Ok(())
+    })
 }
 
 /// Samples indices from multinomial distributions.
@@ -447,27 +377,16 @@ pub unsafe extern "C" fn diopiMultinomial(
     replacement: bool,
     generator: diopi_runtime::ffi::diopiGeneratorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiMultinomial",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, input, generator) = unsafe {
-                (
-                    call.tensor("out", out)?,
-                    call.tensor("input", input.cast_mut())?,
-                    call.generator("generator", generator)?,
-                )
-            };
-            rules::random::multinomial(
-                call,
-                &out,
-                &input,
-                num_samples,
-                replacement,
-                generator,
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiMultinomial", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, input, generator) = unsafe {
+            (
+                call.tensor("out", out)?,
+                call.tensor("input", input.cast_mut())?,
+                call.generator("generator", generator)?,
+            )
+        };
+        rules::random::multinomial(call, &out, &input, num_samples, replacement, generator)?;
+        Ok(())
+    })
 }

@@ -4,13 +4,8 @@
 
 use crate::diopi_runtime;
 
-#[allow(
-    unused_imports,
-    reason = "the steps of the functions determine which of the names are used"
-)]
-use crate::compute::{
-    BOOL, COMPLEX, DataType, FLOAT, INTEGER, Method, enter, rules, wide,
-};
+#[allow(unused_imports, reason = "the steps of the functions determine which of the names are used")]
+use crate::compute::{BOOL, COMPLEX, DataType, FLOAT, INTEGER, Method, enter, rules, wide};
 
 /// Computes the mean.
 ///
@@ -27,22 +22,14 @@ pub unsafe extern "C" fn diopiMean(
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
     dim: diopi_runtime::ffi::diopiSize_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiMean",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, input, dim) = unsafe {
-                (
-                    call.tensor("out", out)?,
-                    call.tensor("input", input.cast_mut())?,
-                    call.integers("dim", dim)?,
-                )
-            };
-            rules::reduction::mean(call, &out, &input, dim)?;
-            Ok(())
-        },
-    )
+    enter("diopiMean", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, input, dim) = unsafe {
+            (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?, call.integers("dim", dim)?)
+        };
+        rules::reduction::mean(call, &out, &input, dim)?;
+        Ok(())
+    })
 }
 
 /// Computes the sum.
@@ -60,22 +47,14 @@ pub unsafe extern "C" fn diopiSum(
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
     dim: diopi_runtime::ffi::diopiSize_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiSum",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, input, dim) = unsafe {
-                (
-                    call.tensor("out", out)?,
-                    call.tensor("input", input.cast_mut())?,
-                    call.integers("dim", dim)?,
-                )
-            };
-            rules::reduction::sum(call, &out, &input, dim)?;
-            Ok(())
-        },
-    )
+    enter("diopiSum", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, input, dim) = unsafe {
+            (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?, call.integers("dim", dim)?)
+        };
+        rules::reduction::sum(call, &out, &input, dim)?;
+        Ok(())
+    })
 }
 
 /// Computes the standard deviation.
@@ -94,23 +73,19 @@ pub unsafe extern "C" fn diopiStd(
     dim: diopi_runtime::ffi::diopiSize_t,
     correction: *const diopi_runtime::ffi::diopiScalar_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiStd",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, input, dim, correction) = unsafe {
-                (
-                    call.tensor("out", out)?,
-                    call.tensor("input", input.cast_mut())?,
-                    call.integers("dim", dim)?,
-                    call.optional_number("correction", correction)?,
-                )
-            };
-            rules::reduction::std(call, &out, &input, dim, correction)?;
-            Ok(())
-        },
-    )
+    enter("diopiStd", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, input, dim, correction) = unsafe {
+            (
+                call.tensor("out", out)?,
+                call.tensor("input", input.cast_mut())?,
+                call.integers("dim", dim)?,
+                call.optional_number("correction", correction)?,
+            )
+        };
+        rules::reduction::std(call, &out, &input, dim, correction)?;
+        Ok(())
+    })
 }
 
 /// Computes the product.
@@ -128,22 +103,14 @@ pub unsafe extern "C" fn diopiProd(
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
     dim: *const i64,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiProd",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, input, dim) = unsafe {
-                (
-                    call.tensor("out", out)?,
-                    call.tensor("input", input.cast_mut())?,
-                    call.optional_value(dim),
-                )
-            };
-            rules::reduction::prod(call, &out, &input, dim)?;
-            Ok(())
-        },
-    )
+    enter("diopiProd", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, input, dim) = unsafe {
+            (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?, call.optional_value(dim))
+        };
+        rules::reduction::prod(call, &out, &input, dim)?;
+        Ok(())
+    })
 }
 
 /// Computes the minimum and its place along a dimension.
@@ -162,22 +129,18 @@ pub unsafe extern "C" fn diopiMin(
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
     dim: i64,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiMin",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (min, min_indices, input) = unsafe {
-                (
-                    call.tensor("min", min)?,
-                    call.tensor("min_indices", min_indices)?,
-                    call.tensor("input", input.cast_mut())?,
-                )
-            };
-            rules::reduction::min(call, &min_indices, &min, &input, dim)?;
-            Ok(())
-        },
-    )
+    enter("diopiMin", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (min, min_indices, input) = unsafe {
+            (
+                call.tensor("min", min)?,
+                call.tensor("min_indices", min_indices)?,
+                call.tensor("input", input.cast_mut())?,
+            )
+        };
+        rules::reduction::min(call, &min_indices, &min, &input, dim)?;
+        Ok(())
+    })
 }
 
 /// Computes the minimum of all elements.
@@ -194,18 +157,12 @@ pub unsafe extern "C" fn diopiMinAll(
     min: diopi_runtime::ffi::diopiTensorHandle_t,
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiMinAll",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (min, input) = unsafe {
-                (call.tensor("min", min)?, call.tensor("input", input.cast_mut())?)
-            };
-            rules::reduction::extremum(call, &min, &input, &[], false)?;
-            Ok(())
-        },
-    )
+    enter("diopiMinAll", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (min, input) = unsafe { (call.tensor("min", min)?, call.tensor("input", input.cast_mut())?) };
+        rules::reduction::extremum(call, &min, &input, &[], false)?;
+        Ok(())
+    })
 }
 
 /// Computes the maximum and its place along a dimension.
@@ -224,22 +181,18 @@ pub unsafe extern "C" fn diopiMax(
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
     dim: i64,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiMax",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (max, max_indices, input) = unsafe {
-                (
-                    call.tensor("max", max)?,
-                    call.tensor("max_indices", max_indices)?,
-                    call.tensor("input", input.cast_mut())?,
-                )
-            };
-            rules::reduction::max(call, &max_indices, &max, &input, dim)?;
-            Ok(())
-        },
-    )
+    enter("diopiMax", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (max, max_indices, input) = unsafe {
+            (
+                call.tensor("max", max)?,
+                call.tensor("max_indices", max_indices)?,
+                call.tensor("input", input.cast_mut())?,
+            )
+        };
+        rules::reduction::max(call, &max_indices, &max, &input, dim)?;
+        Ok(())
+    })
 }
 
 /// Computes the maximum of all elements.
@@ -256,18 +209,12 @@ pub unsafe extern "C" fn diopiMaxAll(
     max: diopi_runtime::ffi::diopiTensorHandle_t,
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiMaxAll",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (max, input) = unsafe {
-                (call.tensor("max", max)?, call.tensor("input", input.cast_mut())?)
-            };
-            rules::reduction::extremum(call, &max, &input, &[], true)?;
-            Ok(())
-        },
-    )
+    enter("diopiMaxAll", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (max, input) = unsafe { (call.tensor("max", max)?, call.tensor("input", input.cast_mut())?) };
+        rules::reduction::extremum(call, &max, &input, &[], true)?;
+        Ok(())
+    })
 }
 
 /// Computes the maximum over dimensions.
@@ -286,22 +233,14 @@ pub unsafe extern "C" fn diopiAmax(
     dim: diopi_runtime::ffi::diopiSize_t,
     _keepdim: bool,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiAmax",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, self_, dim) = unsafe {
-                (
-                    call.tensor("out", out)?,
-                    call.tensor("self", self_.cast_mut())?,
-                    call.integers("dim", dim)?,
-                )
-            };
-            rules::reduction::extremum(call, &out, &self_, dim, true)?;
-            Ok(())
-        },
-    )
+    enter("diopiAmax", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, self_, dim) = unsafe {
+            (call.tensor("out", out)?, call.tensor("self", self_.cast_mut())?, call.integers("dim", dim)?)
+        };
+        rules::reduction::extremum(call, &out, &self_, dim, true)?;
+        Ok(())
+    })
 }
 
 /// Computes the index of the greatest element.
@@ -320,22 +259,14 @@ pub unsafe extern "C" fn diopiArgmax(
     dim: *const i64,
     _keepdim: bool,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiArgmax",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, input, dim) = unsafe {
-                (
-                    call.tensor("out", out)?,
-                    call.tensor("input", input.cast_mut())?,
-                    call.optional_value(dim),
-                )
-            };
-            rules::reduction::index(call, &out, &input, dim, true)?;
-            Ok(())
-        },
-    )
+    enter("diopiArgmax", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, input, dim) = unsafe {
+            (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?, call.optional_value(dim))
+        };
+        rules::reduction::index(call, &out, &input, dim, true)?;
+        Ok(())
+    })
 }
 
 /// Computes the index of the least element.
@@ -354,22 +285,14 @@ pub unsafe extern "C" fn diopiArgmin(
     dim: *const i64,
     _keepdim: bool,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiArgmin",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, input, dim) = unsafe {
-                (
-                    call.tensor("out", out)?,
-                    call.tensor("input", input.cast_mut())?,
-                    call.optional_value(dim),
-                )
-            };
-            rules::reduction::index(call, &out, &input, dim, false)?;
-            Ok(())
-        },
-    )
+    enter("diopiArgmin", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, input, dim) = unsafe {
+            (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?, call.optional_value(dim))
+        };
+        rules::reduction::index(call, &out, &input, dim, false)?;
+        Ok(())
+    })
 }
 
 /// Tests whether one element is true.
@@ -387,22 +310,14 @@ pub unsafe extern "C" fn diopiAny(
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
     dim: *const i64,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiAny",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, input, dim) = unsafe {
-                (
-                    call.tensor("out", out)?,
-                    call.tensor("input", input.cast_mut())?,
-                    call.optional_value(dim),
-                )
-            };
-            rules::reduction::test(call, &out, &input, dim, false)?;
-            Ok(())
-        },
-    )
+    enter("diopiAny", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, input, dim) = unsafe {
+            (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?, call.optional_value(dim))
+        };
+        rules::reduction::test(call, &out, &input, dim, false)?;
+        Ok(())
+    })
 }
 
 /// Tests whether all elements are true.
@@ -420,22 +335,14 @@ pub unsafe extern "C" fn diopiAll(
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
     dim: *const i64,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiAll",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, input, dim) = unsafe {
-                (
-                    call.tensor("out", out)?,
-                    call.tensor("input", input.cast_mut())?,
-                    call.optional_value(dim),
-                )
-            };
-            rules::reduction::test(call, &out, &input, dim, true)?;
-            Ok(())
-        },
-    )
+    enter("diopiAll", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, input, dim) = unsafe {
+            (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?, call.optional_value(dim))
+        };
+        rules::reduction::test(call, &out, &input, dim, true)?;
+        Ok(())
+    })
 }
 
 /// Computes the norm.
@@ -454,23 +361,19 @@ pub unsafe extern "C" fn diopiNorm(
     p: *const diopi_runtime::ffi::diopiScalar_t,
     dim: diopi_runtime::ffi::diopiSize_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiNorm",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, input, p, dim) = unsafe {
-                (
-                    call.tensor("out", out)?,
-                    call.tensor("input", input.cast_mut())?,
-                    call.number("p", p)?,
-                    call.integers("dim", dim)?,
-                )
-            };
-            rules::norms::norm(call, &out, &input, p, dim)?;
-            Ok(())
-        },
-    )
+    enter("diopiNorm", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, input, p, dim) = unsafe {
+            (
+                call.tensor("out", out)?,
+                call.tensor("input", input.cast_mut())?,
+                call.number("p", p)?,
+                call.integers("dim", dim)?,
+            )
+        };
+        rules::norms::norm(call, &out, &input, p, dim)?;
+        Ok(())
+    })
 }
 
 /// Computes the gradient of the norm.
@@ -491,33 +394,21 @@ pub unsafe extern "C" fn diopiNormBackward(
     dim: diopi_runtime::ffi::diopiSize_t,
     p: *const diopi_runtime::ffi::diopiScalar_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiNormBackward",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (grad_input, grad_output, self_, norm, dim, p) = unsafe {
-                (
-                    call.tensor("grad_input", grad_input)?,
-                    call.tensor("grad_output", grad_output.cast_mut())?,
-                    call.tensor("self", self_.cast_mut())?,
-                    call.tensor("norm", norm.cast_mut())?,
-                    call.integers("dim", dim)?,
-                    call.number("p", p)?,
-                )
-            };
-            rules::norms::norm_grad(
-                call,
-                &grad_input,
-                &grad_output,
-                &self_,
-                &norm,
-                dim,
-                p,
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiNormBackward", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (grad_input, grad_output, self_, norm, dim, p) = unsafe {
+            (
+                call.tensor("grad_input", grad_input)?,
+                call.tensor("grad_output", grad_output.cast_mut())?,
+                call.tensor("self", self_.cast_mut())?,
+                call.tensor("norm", norm.cast_mut())?,
+                call.integers("dim", dim)?,
+                call.number("p", p)?,
+            )
+        };
+        rules::norms::norm_grad(call, &grad_input, &grad_output, &self_, &norm, dim, p)?;
+        Ok(())
+    })
 }
 
 /// Computes the norm of vectors.
@@ -537,23 +428,19 @@ pub unsafe extern "C" fn diopiLinalgVecNorm(
     dim: diopi_runtime::ffi::diopiSize_t,
     _keepdim: bool,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiLinalgVecNorm",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, input, ord, dim) = unsafe {
-                (
-                    call.tensor("out", out)?,
-                    call.tensor("input", input.cast_mut())?,
-                    call.number("ord", ord)?,
-                    call.integers("dim", dim)?,
-                )
-            };
-            rules::norms::norm(call, &out, &input, ord, dim)?;
-            Ok(())
-        },
-    )
+    enter("diopiLinalgVecNorm", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, input, ord, dim) = unsafe {
+            (
+                call.tensor("out", out)?,
+                call.tensor("input", input.cast_mut())?,
+                call.number("ord", ord)?,
+                call.integers("dim", dim)?,
+            )
+        };
+        rules::norms::norm(call, &out, &input, ord, dim)?;
+        Ok(())
+    })
 }
 
 /// Computes the norm of each tensor of a list.
@@ -572,22 +459,18 @@ pub unsafe extern "C" fn diopiForeachnormScalar(
     input_size: i64,
     ord: *const diopi_runtime::ffi::diopiScalar_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiForeachnormScalar",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (outs, inputs, ord) = unsafe {
-                (
-                    call.tensors("outs", outs.cast(), input_size)?,
-                    call.tensors("inputs", inputs.cast(), input_size)?,
-                    call.number("ord", ord)?,
-                )
-            };
-            rules::norms::norms(call, &outs, &inputs, ord)?;
-            Ok(())
-        },
-    )
+    enter("diopiForeachnormScalar", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (outs, inputs, ord) = unsafe {
+            (
+                call.tensors("outs", outs.cast(), input_size)?,
+                call.tensors("inputs", inputs.cast(), input_size)?,
+                call.number("ord", ord)?,
+            )
+        };
+        rules::norms::norms(call, &outs, &inputs, ord)?;
+        Ok(())
+    })
 }
 
 /// Computes cumulative sums.
@@ -605,18 +488,12 @@ pub unsafe extern "C" fn diopiCumsum(
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
     dim: i64,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiCumsum",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, input) = unsafe {
-                (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?)
-            };
-            rules::reduction::cumsum(call, &out, &input, dim, false)?;
-            Ok(())
-        },
-    )
+    enter("diopiCumsum", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, input) = unsafe { (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?) };
+        rules::reduction::cumsum(call, &out, &input, dim, false)?;
+        Ok(())
+    })
 }
 
 /// Computes the gradient of cumulative sums.
@@ -634,19 +511,12 @@ pub unsafe extern "C" fn diopiCumsumBackward(
     grad_output: diopi_runtime::ffi::diopiConstTensorHandle_t,
     dim: i64,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiCumsumBackward",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (grad_input, grad_output) = unsafe {
-                (
-                    call.tensor("grad_input", grad_input)?,
-                    call.tensor("grad_output", grad_output.cast_mut())?,
-                )
-            };
-            rules::reduction::cumsum(call, &grad_input, &grad_output, dim, true)?;
-            Ok(())
-        },
-    )
+    enter("diopiCumsumBackward", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (grad_input, grad_output) = unsafe {
+            (call.tensor("grad_input", grad_input)?, call.tensor("grad_output", grad_output.cast_mut())?)
+        };
+        rules::reduction::cumsum(call, &grad_input, &grad_output, dim, true)?;
+        Ok(())
+    })
 }

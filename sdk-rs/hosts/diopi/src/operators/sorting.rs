@@ -4,13 +4,8 @@
 
 use crate::diopi_runtime;
 
-#[allow(
-    unused_imports,
-    reason = "the steps of the functions determine which of the names are used"
-)]
-use crate::compute::{
-    BOOL, COMPLEX, DataType, FLOAT, INTEGER, Method, enter, rules, wide,
-};
+#[allow(unused_imports, reason = "the steps of the functions determine which of the names are used")]
+use crate::compute::{BOOL, COMPLEX, DataType, FLOAT, INTEGER, Method, enter, rules, wide};
 
 /// Sorts elements along a dimension.
 ///
@@ -30,22 +25,18 @@ pub unsafe extern "C" fn diopiSort(
     descending: bool,
     _p_stable: *const bool,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiSort",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (values, indices, input) = unsafe {
-                (
-                    call.tensor("values", values)?,
-                    call.tensor("indices", indices)?,
-                    call.tensor("input", input.cast_mut())?,
-                )
-            };
-            rules::sorting::sort(call, &values, &indices, &input, dim, descending)?;
-            Ok(())
-        },
-    )
+    enter("diopiSort", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (values, indices, input) = unsafe {
+            (
+                call.tensor("values", values)?,
+                call.tensor("indices", indices)?,
+                call.tensor("input", input.cast_mut())?,
+            )
+        };
+        rules::sorting::sort(call, &values, &indices, &input, dim, descending)?;
+        Ok(())
+    })
 }
 
 /// Computes the gradient of sorting.
@@ -66,22 +57,18 @@ pub unsafe extern "C" fn diopiSortBackward(
     _sizes: diopi_runtime::ffi::diopiSize_t,
     _keepdim: bool,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiSortBackward",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (grad_input, grad_output, indices) = unsafe {
-                (
-                    call.tensor("grad_input", grad_input)?,
-                    call.tensor("grad_output", grad_output.cast_mut())?,
-                    call.tensor("indices", indices.cast_mut())?,
-                )
-            };
-            rules::sorting::sort_grad(call, &grad_input, &grad_output, dim, &indices)?;
-            Ok(())
-        },
-    )
+    enter("diopiSortBackward", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (grad_input, grad_output, indices) = unsafe {
+            (
+                call.tensor("grad_input", grad_input)?,
+                call.tensor("grad_output", grad_output.cast_mut())?,
+                call.tensor("indices", indices.cast_mut())?,
+            )
+        };
+        rules::sorting::sort_grad(call, &grad_input, &grad_output, dim, &indices)?;
+        Ok(())
+    })
 }
 
 /// Computes the order of elements along a dimension.
@@ -101,22 +88,14 @@ pub unsafe extern "C" fn diopiArgsort(
     dim: *const i64,
     descending: bool,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiArgsort",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, input, dim) = unsafe {
-                (
-                    call.tensor("out", out)?,
-                    call.tensor("input", input.cast_mut())?,
-                    call.optional_value(dim),
-                )
-            };
-            rules::sorting::argsort(call, &out, &input, dim, descending)?;
-            Ok(())
-        },
-    )
+    enter("diopiArgsort", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, input, dim) = unsafe {
+            (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?, call.optional_value(dim))
+        };
+        rules::sorting::argsort(call, &out, &input, dim, descending)?;
+        Ok(())
+    })
 }
 
 /// Finds the k greatest or least elements along a dimension.
@@ -139,22 +118,18 @@ pub unsafe extern "C" fn diopiTopk(
     largest: bool,
     _sorted: bool,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiTopk",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (values, indices, input) = unsafe {
-                (
-                    call.tensor("values", values)?,
-                    call.tensor("indices", indices)?,
-                    call.tensor("input", input.cast_mut())?,
-                )
-            };
-            rules::sorting::topk(call, &values, &indices, &input, k, dim, largest)?;
-            Ok(())
-        },
-    )
+    enter("diopiTopk", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (values, indices, input) = unsafe {
+            (
+                call.tensor("values", values)?,
+                call.tensor("indices", indices)?,
+                call.tensor("input", input.cast_mut())?,
+            )
+        };
+        rules::sorting::topk(call, &values, &indices, &input, k, dim, largest)?;
+        Ok(())
+    })
 }
 
 /// Finds the distinct elements.
@@ -177,30 +152,18 @@ pub unsafe extern "C" fn diopiUnique(
     indices: diopi_runtime::ffi::diopiTensorHandle_t,
     counts: *mut diopi_runtime::ffi::diopiTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiUnique",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, input, dim, indices, counts) = unsafe {
-                (
-                    call.place("out", out)?,
-                    call.tensor("input", input.cast_mut())?,
-                    call.optional_value(dim),
-                    call.optional_tensor("indices", indices)?,
-                    call.optional_place("counts", counts)?,
-                )
-            };
-            rules::sorting::unique(
-                call,
-                out,
-                indices.as_ref(),
-                counts,
-                &input,
-                dim,
-                return_counts,
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiUnique", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, input, dim, indices, counts) = unsafe {
+            (
+                call.place("out", out)?,
+                call.tensor("input", input.cast_mut())?,
+                call.optional_value(dim),
+                call.optional_tensor("indices", indices)?,
+                call.optional_place("counts", counts)?,
+            )
+        };
+        rules::sorting::unique(call, out, indices.as_ref(), counts, &input, dim, return_counts)?;
+        Ok(())
+    })
 }

@@ -4,13 +4,8 @@
 
 use crate::diopi_runtime;
 
-#[allow(
-    unused_imports,
-    reason = "the steps of the functions determine which of the names are used"
-)]
-use crate::compute::{
-    BOOL, COMPLEX, DataType, FLOAT, INTEGER, Method, enter, rules, wide,
-};
+#[allow(unused_imports, reason = "the steps of the functions determine which of the names are used")]
+use crate::compute::{BOOL, COMPLEX, DataType, FLOAT, INTEGER, Method, enter, rules, wide};
 
 /// Multiplies a sparse matrix with a dense one.
 ///
@@ -27,20 +22,16 @@ pub unsafe extern "C" fn diopiSpMM(
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
     mat2: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiSpMM",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, input, mat2) = unsafe {
-                (
-                    call.tensor("out", out)?,
-                    call.tensor("input", input.cast_mut())?,
-                    call.tensor("mat2", mat2.cast_mut())?,
-                )
-            };
-            rules::sparse_product(call, &out, &input, &mat2)?;
-            Ok(())
-        },
-    )
+    enter("diopiSpMM", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, input, mat2) = unsafe {
+            (
+                call.tensor("out", out)?,
+                call.tensor("input", input.cast_mut())?,
+                call.tensor("mat2", mat2.cast_mut())?,
+            )
+        };
+        rules::sparse_product(call, &out, &input, &mat2)?;
+        Ok(())
+    })
 }

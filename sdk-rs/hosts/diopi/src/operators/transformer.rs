@@ -4,13 +4,8 @@
 
 use crate::diopi_runtime;
 
-#[allow(
-    unused_imports,
-    reason = "the steps of the functions determine which of the names are used"
-)]
-use crate::compute::{
-    BOOL, COMPLEX, DataType, FLOAT, INTEGER, Method, enter, rules, wide,
-};
+#[allow(unused_imports, reason = "the steps of the functions determine which of the names are used")]
+use crate::compute::{BOOL, COMPLEX, DataType, FLOAT, INTEGER, Method, enter, rules, wide};
 
 /// Applies rotary embeddings.
 ///
@@ -30,23 +25,19 @@ pub unsafe extern "C" fn diopiRotaryEmbedding(
     conj: bool,
     interleaved: bool,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiRotaryEmbedding",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, x, cos, sin) = unsafe {
-                (
-                    call.tensor("out", out)?,
-                    call.tensor("x", x.cast_mut())?,
-                    call.tensor("cos", cos.cast_mut())?,
-                    call.tensor("sin", sin.cast_mut())?,
-                )
-            };
-            rules::rotary(call, &out, &x, &cos, &sin, conj, interleaved)?;
-            Ok(())
-        },
-    )
+    enter("diopiRotaryEmbedding", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, x, cos, sin) = unsafe {
+            (
+                call.tensor("out", out)?,
+                call.tensor("x", x.cast_mut())?,
+                call.tensor("cos", cos.cast_mut())?,
+                call.tensor("sin", sin.cast_mut())?,
+            )
+        };
+        rules::rotary(call, &out, &x, &cos, &sin, conj, interleaved)?;
+        Ok(())
+    })
 }
 
 /// Applies rotary embeddings to queries and keys, in place.
@@ -66,23 +57,19 @@ pub unsafe extern "C" fn diopiRotaryEmbeddingV2(
     sin: diopi_runtime::ffi::diopiConstTensorHandle_t,
     dim: i64,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiRotaryEmbeddingV2",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (query, key, cos, sin) = unsafe {
-                (
-                    call.tensor("query", query)?,
-                    call.tensor("key", key)?,
-                    call.tensor("cos", cos.cast_mut())?,
-                    call.tensor("sin", sin.cast_mut())?,
-                )
-            };
-            rules::rotary_in_place(call, &query, &key, &cos, &sin, dim)?;
-            Ok(())
-        },
-    )
+    enter("diopiRotaryEmbeddingV2", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (query, key, cos, sin) = unsafe {
+            (
+                call.tensor("query", query)?,
+                call.tensor("key", key)?,
+                call.tensor("cos", cos.cast_mut())?,
+                call.tensor("sin", sin.cast_mut())?,
+            )
+        };
+        rules::rotary_in_place(call, &query, &key, &cos, &sin, dim)?;
+        Ok(())
+    })
 }
 
 /// Applies RMS normalization.
@@ -105,34 +92,21 @@ pub unsafe extern "C" fn diopiRMSNorm(
     bias: diopi_runtime::ffi::diopiConstTensorHandle_t,
     eps: f64,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiRMSNorm",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, inv_rms, input, normalized_shape, weight, bias) = unsafe {
-                (
-                    call.tensor("out", out)?,
-                    call.tensor("inv_rms", inv_rms)?,
-                    call.tensor("input", input.cast_mut())?,
-                    call.integers("normalized_shape", normalized_shape)?,
-                    call.tensor("weight", weight.cast_mut())?,
-                    call.optional_tensor("bias", bias.cast_mut())?,
-                )
-            };
-            rules::rms_norm(
-                call,
-                &out,
-                &inv_rms,
-                &input,
-                normalized_shape,
-                &weight,
-                bias.as_ref(),
-                eps,
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiRMSNorm", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, inv_rms, input, normalized_shape, weight, bias) = unsafe {
+            (
+                call.tensor("out", out)?,
+                call.tensor("inv_rms", inv_rms)?,
+                call.tensor("input", input.cast_mut())?,
+                call.integers("normalized_shape", normalized_shape)?,
+                call.tensor("weight", weight.cast_mut())?,
+                call.optional_tensor("bias", bias.cast_mut())?,
+            )
+        };
+        rules::rms_norm(call, &out, &inv_rms, &input, normalized_shape, &weight, bias.as_ref(), eps)?;
+        Ok(())
+    })
 }
 
 /// Computes the gradients of RMS normalization.
@@ -158,46 +132,33 @@ pub unsafe extern "C" fn diopiRMSNormBackward(
     normalized_shape: diopi_runtime::ffi::diopiSize_t,
     _eps: f64,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiRMSNormBackward",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (
-                grad_input,
-                grad_weight,
-                grad_bias,
-                grad_output,
-                input,
-                weight,
-                inv_rms,
-                normalized_shape,
-            ) = unsafe {
-                (
-                    call.tensor("grad_input", grad_input)?,
-                    call.tensor("grad_weight", grad_weight)?,
-                    call.optional_tensor("grad_bias", grad_bias)?,
-                    call.tensor("grad_output", grad_output.cast_mut())?,
-                    call.tensor("input", input.cast_mut())?,
-                    call.tensor("weight", weight.cast_mut())?,
-                    call.tensor("inv_rms", inv_rms.cast_mut())?,
-                    call.integers("normalized_shape", normalized_shape)?,
-                )
-            };
-            rules::rms_norm_gradient(
-                call,
-                &grad_input,
-                &grad_weight,
-                grad_bias.as_ref(),
-                &grad_output,
-                &input,
-                &weight,
-                &inv_rms,
-                normalized_shape,
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiRMSNormBackward", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (grad_input, grad_weight, grad_bias, grad_output, input, weight, inv_rms, normalized_shape) = unsafe {
+            (
+                call.tensor("grad_input", grad_input)?,
+                call.tensor("grad_weight", grad_weight)?,
+                call.optional_tensor("grad_bias", grad_bias)?,
+                call.tensor("grad_output", grad_output.cast_mut())?,
+                call.tensor("input", input.cast_mut())?,
+                call.tensor("weight", weight.cast_mut())?,
+                call.tensor("inv_rms", inv_rms.cast_mut())?,
+                call.integers("normalized_shape", normalized_shape)?,
+            )
+        };
+        rules::rms_norm_gradient(
+            call,
+            &grad_input,
+            &grad_weight,
+            grad_bias.as_ref(),
+            &grad_output,
+            &input,
+            &weight,
+            &inv_rms,
+            normalized_shape,
+        )?;
+        Ok(())
+    })
 }
 
 /// Computes the softmax function with a scale and a mask.
@@ -217,22 +178,18 @@ pub unsafe extern "C" fn diopiScaledMaskedSoftmax(
     scale: f64,
     fixed_triu_mask: bool,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiScaledMaskedSoftmax",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (output, input, mask) = unsafe {
-                (
-                    call.tensor("output", output)?,
-                    call.tensor("input", input.cast_mut())?,
-                    call.tensor("mask", mask.cast_mut())?,
-                )
-            };
-            rules::masked_softmax(call, &output, &input, &mask, scale, fixed_triu_mask)?;
-            Ok(())
-        },
-    )
+    enter("diopiScaledMaskedSoftmax", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (output, input, mask) = unsafe {
+            (
+                call.tensor("output", output)?,
+                call.tensor("input", input.cast_mut())?,
+                call.tensor("mask", mask.cast_mut())?,
+            )
+        };
+        rules::masked_softmax(call, &output, &input, &mask, scale, fixed_triu_mask)?;
+        Ok(())
+    })
 }
 
 /// Computes the gradient of the softmax function with a scale and a mask.
@@ -253,29 +210,25 @@ pub unsafe extern "C" fn diopiScaledMaskedSoftmaxBackward(
     scale: f64,
     fixed_triu_mask: bool,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiScaledMaskedSoftmaxBackward",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (grad_input, grad_output, output, mask) = unsafe {
-                (
-                    call.tensor("grad_input", grad_input)?,
-                    call.tensor("grad_output", grad_output.cast_mut())?,
-                    call.tensor("output", output.cast_mut())?,
-                    call.tensor("mask", mask.cast_mut())?,
-                )
-            };
-            rules::masked_softmax_gradient(
-                call,
-                &grad_input,
-                &grad_output,
-                &output,
-                &mask,
-                scale,
-                fixed_triu_mask,
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiScaledMaskedSoftmaxBackward", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (grad_input, grad_output, output, mask) = unsafe {
+            (
+                call.tensor("grad_input", grad_input)?,
+                call.tensor("grad_output", grad_output.cast_mut())?,
+                call.tensor("output", output.cast_mut())?,
+                call.tensor("mask", mask.cast_mut())?,
+            )
+        };
+        rules::masked_softmax_gradient(
+            call,
+            &grad_input,
+            &grad_output,
+            &output,
+            &mask,
+            scale,
+            fixed_triu_mask,
+        )?;
+        Ok(())
+    })
 }

@@ -4,13 +4,8 @@
 
 use crate::diopi_runtime;
 
-#[allow(
-    unused_imports,
-    reason = "the steps of the functions determine which of the names are used"
-)]
-use crate::compute::{
-    BOOL, COMPLEX, DataType, FLOAT, INTEGER, Method, enter, rules, wide,
-};
+#[allow(unused_imports, reason = "the steps of the functions determine which of the names are used")]
+use crate::compute::{BOOL, COMPLEX, DataType, FLOAT, INTEGER, Method, enter, rules, wide};
 
 /// Computes the sine.
 ///
@@ -26,23 +21,14 @@ pub unsafe extern "C" fn diopiSin(
     out: diopi_runtime::ffi::diopiTensorHandle_t,
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiSin",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, input) = unsafe {
-                (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?)
-            };
-            call.write(
-                &Method::new("sin", FLOAT),
-                &out,
-                [(&input).into()],
-                |device, launch, out, [x]| device.sin(launch, out, x),
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiSin", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, input) = unsafe { (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?) };
+        call.write(&Method::new("sin", FLOAT), &out, [(&input).into()], |device, launch, out, [x]| {
+            device.sin(launch, out, x)
+        })?;
+        Ok(())
+    })
 }
 
 /// Computes the sine, in place.
@@ -58,21 +44,14 @@ pub unsafe extern "C" fn diopiSinInp(
     ctx: diopi_runtime::ffi::diopiContextHandle_t,
     input: diopi_runtime::ffi::diopiTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiSinInp",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let input = unsafe { call.tensor("input", input)? };
-            call.write(
-                &Method::new("sin", FLOAT),
-                &input,
-                [(&input).into()],
-                |device, launch, out, [x]| device.sin(launch, out, x),
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiSinInp", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let input = unsafe { call.tensor("input", input)? };
+        call.write(&Method::new("sin", FLOAT), &input, [(&input).into()], |device, launch, out, [x]| {
+            device.sin(launch, out, x)
+        })?;
+        Ok(())
+    })
 }
 
 /// Computes the cosine.
@@ -89,23 +68,14 @@ pub unsafe extern "C" fn diopiCos(
     out: diopi_runtime::ffi::diopiTensorHandle_t,
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiCos",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, input) = unsafe {
-                (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?)
-            };
-            call.write(
-                &Method::new("cos", FLOAT),
-                &out,
-                [(&input).into()],
-                |device, launch, out, [x]| device.cos(launch, out, x),
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiCos", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, input) = unsafe { (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?) };
+        call.write(&Method::new("cos", FLOAT), &out, [(&input).into()], |device, launch, out, [x]| {
+            device.cos(launch, out, x)
+        })?;
+        Ok(())
+    })
 }
 
 /// Computes the cosine, in place.
@@ -121,21 +91,14 @@ pub unsafe extern "C" fn diopiCosInp(
     ctx: diopi_runtime::ffi::diopiContextHandle_t,
     input: diopi_runtime::ffi::diopiTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiCosInp",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let input = unsafe { call.tensor("input", input)? };
-            call.write(
-                &Method::new("cos", FLOAT),
-                &input,
-                [(&input).into()],
-                |device, launch, out, [x]| device.cos(launch, out, x),
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiCosInp", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let input = unsafe { call.tensor("input", input)? };
+        call.write(&Method::new("cos", FLOAT), &input, [(&input).into()], |device, launch, out, [x]| {
+            device.cos(launch, out, x)
+        })?;
+        Ok(())
+    })
 }
 
 /// Computes the tangent.
@@ -152,23 +115,14 @@ pub unsafe extern "C" fn diopiTan(
     out: diopi_runtime::ffi::diopiTensorHandle_t,
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiTan",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, input) = unsafe {
-                (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?)
-            };
-            call.write(
-                &Method::new("tan", FLOAT),
-                &out,
-                [(&input).into()],
-                |device, launch, out, [x]| device.tan(launch, out, x),
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiTan", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, input) = unsafe { (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?) };
+        call.write(&Method::new("tan", FLOAT), &out, [(&input).into()], |device, launch, out, [x]| {
+            device.tan(launch, out, x)
+        })?;
+        Ok(())
+    })
 }
 
 /// Computes the tangent, in place.
@@ -184,21 +138,14 @@ pub unsafe extern "C" fn diopiTanInp(
     ctx: diopi_runtime::ffi::diopiContextHandle_t,
     input: diopi_runtime::ffi::diopiTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiTanInp",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let input = unsafe { call.tensor("input", input)? };
-            call.write(
-                &Method::new("tan", FLOAT),
-                &input,
-                [(&input).into()],
-                |device, launch, out, [x]| device.tan(launch, out, x),
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiTanInp", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let input = unsafe { call.tensor("input", input)? };
+        call.write(&Method::new("tan", FLOAT), &input, [(&input).into()], |device, launch, out, [x]| {
+            device.tan(launch, out, x)
+        })?;
+        Ok(())
+    })
 }
 
 /// Computes the arcsine.
@@ -215,23 +162,14 @@ pub unsafe extern "C" fn diopiAsin(
     out: diopi_runtime::ffi::diopiTensorHandle_t,
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiAsin",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, input) = unsafe {
-                (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?)
-            };
-            call.write(
-                &Method::new("asin", FLOAT),
-                &out,
-                [(&input).into()],
-                |device, launch, out, [x]| device.asin(launch, out, x),
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiAsin", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, input) = unsafe { (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?) };
+        call.write(&Method::new("asin", FLOAT), &out, [(&input).into()], |device, launch, out, [x]| {
+            device.asin(launch, out, x)
+        })?;
+        Ok(())
+    })
 }
 
 /// Computes the arcsine, in place.
@@ -247,21 +185,14 @@ pub unsafe extern "C" fn diopiAsinInp(
     ctx: diopi_runtime::ffi::diopiContextHandle_t,
     input: diopi_runtime::ffi::diopiTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiAsinInp",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let input = unsafe { call.tensor("input", input)? };
-            call.write(
-                &Method::new("asin", FLOAT),
-                &input,
-                [(&input).into()],
-                |device, launch, out, [x]| device.asin(launch, out, x),
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiAsinInp", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let input = unsafe { call.tensor("input", input)? };
+        call.write(&Method::new("asin", FLOAT), &input, [(&input).into()], |device, launch, out, [x]| {
+            device.asin(launch, out, x)
+        })?;
+        Ok(())
+    })
 }
 
 /// Computes the arccosine.
@@ -278,23 +209,14 @@ pub unsafe extern "C" fn diopiAcos(
     out: diopi_runtime::ffi::diopiTensorHandle_t,
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiAcos",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, input) = unsafe {
-                (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?)
-            };
-            call.write(
-                &Method::new("acos", FLOAT),
-                &out,
-                [(&input).into()],
-                |device, launch, out, [x]| device.acos(launch, out, x),
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiAcos", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, input) = unsafe { (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?) };
+        call.write(&Method::new("acos", FLOAT), &out, [(&input).into()], |device, launch, out, [x]| {
+            device.acos(launch, out, x)
+        })?;
+        Ok(())
+    })
 }
 
 /// Computes the arccosine, in place.
@@ -310,21 +232,14 @@ pub unsafe extern "C" fn diopiAcosInp(
     ctx: diopi_runtime::ffi::diopiContextHandle_t,
     input: diopi_runtime::ffi::diopiTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiAcosInp",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let input = unsafe { call.tensor("input", input)? };
-            call.write(
-                &Method::new("acos", FLOAT),
-                &input,
-                [(&input).into()],
-                |device, launch, out, [x]| device.acos(launch, out, x),
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiAcosInp", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let input = unsafe { call.tensor("input", input)? };
+        call.write(&Method::new("acos", FLOAT), &input, [(&input).into()], |device, launch, out, [x]| {
+            device.acos(launch, out, x)
+        })?;
+        Ok(())
+    })
 }
 
 /// Computes the arctangent.
@@ -341,23 +256,14 @@ pub unsafe extern "C" fn diopiAtan(
     out: diopi_runtime::ffi::diopiTensorHandle_t,
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiAtan",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, input) = unsafe {
-                (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?)
-            };
-            call.write(
-                &Method::new("atan", FLOAT),
-                &out,
-                [(&input).into()],
-                |device, launch, out, [x]| device.atan(launch, out, x),
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiAtan", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, input) = unsafe { (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?) };
+        call.write(&Method::new("atan", FLOAT), &out, [(&input).into()], |device, launch, out, [x]| {
+            device.atan(launch, out, x)
+        })?;
+        Ok(())
+    })
 }
 
 /// Computes the arctangent, in place.
@@ -373,21 +279,14 @@ pub unsafe extern "C" fn diopiAtanInp(
     ctx: diopi_runtime::ffi::diopiContextHandle_t,
     input: diopi_runtime::ffi::diopiTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiAtanInp",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let input = unsafe { call.tensor("input", input)? };
-            call.write(
-                &Method::new("atan", FLOAT),
-                &input,
-                [(&input).into()],
-                |device, launch, out, [x]| device.atan(launch, out, x),
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiAtanInp", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let input = unsafe { call.tensor("input", input)? };
+        call.write(&Method::new("atan", FLOAT), &input, [(&input).into()], |device, launch, out, [x]| {
+            device.atan(launch, out, x)
+        })?;
+        Ok(())
+    })
 }
 
 /// Computes the hyperbolic sine.
@@ -404,23 +303,14 @@ pub unsafe extern "C" fn diopiSinh(
     out: diopi_runtime::ffi::diopiTensorHandle_t,
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiSinh",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, input) = unsafe {
-                (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?)
-            };
-            call.write(
-                &Method::new("sinh", FLOAT),
-                &out,
-                [(&input).into()],
-                |device, launch, out, [x]| device.sinh(launch, out, x),
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiSinh", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, input) = unsafe { (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?) };
+        call.write(&Method::new("sinh", FLOAT), &out, [(&input).into()], |device, launch, out, [x]| {
+            device.sinh(launch, out, x)
+        })?;
+        Ok(())
+    })
 }
 
 /// Computes the hyperbolic sine, in place.
@@ -436,21 +326,14 @@ pub unsafe extern "C" fn diopiSinhInp(
     ctx: diopi_runtime::ffi::diopiContextHandle_t,
     input: diopi_runtime::ffi::diopiTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiSinhInp",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let input = unsafe { call.tensor("input", input)? };
-            call.write(
-                &Method::new("sinh", FLOAT),
-                &input,
-                [(&input).into()],
-                |device, launch, out, [x]| device.sinh(launch, out, x),
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiSinhInp", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let input = unsafe { call.tensor("input", input)? };
+        call.write(&Method::new("sinh", FLOAT), &input, [(&input).into()], |device, launch, out, [x]| {
+            device.sinh(launch, out, x)
+        })?;
+        Ok(())
+    })
 }
 
 /// Computes the hyperbolic cosine.
@@ -467,23 +350,14 @@ pub unsafe extern "C" fn diopiCosh(
     out: diopi_runtime::ffi::diopiTensorHandle_t,
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiCosh",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, input) = unsafe {
-                (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?)
-            };
-            call.write(
-                &Method::new("cosh", FLOAT),
-                &out,
-                [(&input).into()],
-                |device, launch, out, [x]| device.cosh(launch, out, x),
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiCosh", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, input) = unsafe { (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?) };
+        call.write(&Method::new("cosh", FLOAT), &out, [(&input).into()], |device, launch, out, [x]| {
+            device.cosh(launch, out, x)
+        })?;
+        Ok(())
+    })
 }
 
 /// Computes the hyperbolic cosine, in place.
@@ -499,21 +373,14 @@ pub unsafe extern "C" fn diopiCoshInp(
     ctx: diopi_runtime::ffi::diopiContextHandle_t,
     input: diopi_runtime::ffi::diopiTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiCoshInp",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let input = unsafe { call.tensor("input", input)? };
-            call.write(
-                &Method::new("cosh", FLOAT),
-                &input,
-                [(&input).into()],
-                |device, launch, out, [x]| device.cosh(launch, out, x),
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiCoshInp", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let input = unsafe { call.tensor("input", input)? };
+        call.write(&Method::new("cosh", FLOAT), &input, [(&input).into()], |device, launch, out, [x]| {
+            device.cosh(launch, out, x)
+        })?;
+        Ok(())
+    })
 }
 
 /// Computes the inverse hyperbolic sine.
@@ -530,23 +397,14 @@ pub unsafe extern "C" fn diopiAsinh(
     out: diopi_runtime::ffi::diopiTensorHandle_t,
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiAsinh",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, input) = unsafe {
-                (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?)
-            };
-            call.write(
-                &Method::new("asinh", FLOAT),
-                &out,
-                [(&input).into()],
-                |device, launch, out, [x]| device.asinh(launch, out, x),
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiAsinh", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, input) = unsafe { (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?) };
+        call.write(&Method::new("asinh", FLOAT), &out, [(&input).into()], |device, launch, out, [x]| {
+            device.asinh(launch, out, x)
+        })?;
+        Ok(())
+    })
 }
 
 /// Computes the inverse hyperbolic sine, in place.
@@ -562,21 +420,14 @@ pub unsafe extern "C" fn diopiAsinhInp(
     ctx: diopi_runtime::ffi::diopiContextHandle_t,
     input: diopi_runtime::ffi::diopiTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiAsinhInp",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let input = unsafe { call.tensor("input", input)? };
-            call.write(
-                &Method::new("asinh", FLOAT),
-                &input,
-                [(&input).into()],
-                |device, launch, out, [x]| device.asinh(launch, out, x),
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiAsinhInp", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let input = unsafe { call.tensor("input", input)? };
+        call.write(&Method::new("asinh", FLOAT), &input, [(&input).into()], |device, launch, out, [x]| {
+            device.asinh(launch, out, x)
+        })?;
+        Ok(())
+    })
 }
 
 /// Computes the inverse hyperbolic cosine.
@@ -593,23 +444,14 @@ pub unsafe extern "C" fn diopiAcosh(
     out: diopi_runtime::ffi::diopiTensorHandle_t,
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiAcosh",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, input) = unsafe {
-                (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?)
-            };
-            call.write(
-                &Method::new("acosh", FLOAT),
-                &out,
-                [(&input).into()],
-                |device, launch, out, [x]| device.acosh(launch, out, x),
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiAcosh", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, input) = unsafe { (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?) };
+        call.write(&Method::new("acosh", FLOAT), &out, [(&input).into()], |device, launch, out, [x]| {
+            device.acosh(launch, out, x)
+        })?;
+        Ok(())
+    })
 }
 
 /// Computes the inverse hyperbolic cosine, in place.
@@ -625,21 +467,14 @@ pub unsafe extern "C" fn diopiAcoshInp(
     ctx: diopi_runtime::ffi::diopiContextHandle_t,
     input: diopi_runtime::ffi::diopiTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiAcoshInp",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let input = unsafe { call.tensor("input", input)? };
-            call.write(
-                &Method::new("acosh", FLOAT),
-                &input,
-                [(&input).into()],
-                |device, launch, out, [x]| device.acosh(launch, out, x),
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiAcoshInp", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let input = unsafe { call.tensor("input", input)? };
+        call.write(&Method::new("acosh", FLOAT), &input, [(&input).into()], |device, launch, out, [x]| {
+            device.acosh(launch, out, x)
+        })?;
+        Ok(())
+    })
 }
 
 /// Computes the inverse hyperbolic tangent.
@@ -656,23 +491,14 @@ pub unsafe extern "C" fn diopiAtanh(
     out: diopi_runtime::ffi::diopiTensorHandle_t,
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiAtanh",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, input) = unsafe {
-                (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?)
-            };
-            call.write(
-                &Method::new("atanh", FLOAT),
-                &out,
-                [(&input).into()],
-                |device, launch, out, [x]| device.atanh(launch, out, x),
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiAtanh", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, input) = unsafe { (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?) };
+        call.write(&Method::new("atanh", FLOAT), &out, [(&input).into()], |device, launch, out, [x]| {
+            device.atanh(launch, out, x)
+        })?;
+        Ok(())
+    })
 }
 
 /// Computes the inverse hyperbolic tangent, in place.
@@ -688,19 +514,12 @@ pub unsafe extern "C" fn diopiAtanhInp(
     ctx: diopi_runtime::ffi::diopiContextHandle_t,
     input: diopi_runtime::ffi::diopiTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiAtanhInp",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let input = unsafe { call.tensor("input", input)? };
-            call.write(
-                &Method::new("atanh", FLOAT),
-                &input,
-                [(&input).into()],
-                |device, launch, out, [x]| device.atanh(launch, out, x),
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiAtanhInp", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let input = unsafe { call.tensor("input", input)? };
+        call.write(&Method::new("atanh", FLOAT), &input, [(&input).into()], |device, launch, out, [x]| {
+            device.atanh(launch, out, x)
+        })?;
+        Ok(())
+    })
 }

@@ -2,16 +2,11 @@
 
 //! Interpolation, sampling and boxes in images.
 
-use core::ffi::c_char;
 use crate::diopi_runtime;
+use core::ffi::c_char;
 
-#[allow(
-    unused_imports,
-    reason = "the steps of the functions determine which of the names are used"
-)]
-use crate::compute::{
-    BOOL, COMPLEX, DataType, FLOAT, INTEGER, Method, enter, rules, wide,
-};
+#[allow(unused_imports, reason = "the steps of the functions determine which of the names are used")]
+use crate::compute::{BOOL, COMPLEX, DataType, FLOAT, INTEGER, Method, enter, rules, wide};
 
 /// Applies RoI Align.
 ///
@@ -34,42 +29,33 @@ pub unsafe extern "C" fn diopiRoiAlign(
     sampling_ratio: i64,
     aligned: bool,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiRoiAlign",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, input, rois) = unsafe {
-                (
-                    call.tensor("out", out)?,
-                    call.tensor("input", input.cast_mut())?,
-                    call.tensor("rois", rois.cast_mut())?,
-                )
-            };
-            let mut out_result = call.output(&out, input.data_type(), &[&input, &rois])?;
-            call.run(
-                &Method::new("roi_align", FLOAT),
-                input.data_type(),
-                |device, launch| {
-                    device
-                        .roi_align(
-                            launch,
-                            out_result.elements(),
-                            input.elements(),
-                            rois.elements(),
-                            None,
-                            pooled_height,
-                            pooled_width,
-                            spatial_scale,
-                            sampling_ratio,
-                            aligned,
-                        )
-                },
-            )?;
-            out_result.finish()?;
-            Ok(())
-        },
-    )
+    enter("diopiRoiAlign", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, input, rois) = unsafe {
+            (
+                call.tensor("out", out)?,
+                call.tensor("input", input.cast_mut())?,
+                call.tensor("rois", rois.cast_mut())?,
+            )
+        };
+        let mut out_result = call.output(&out, input.data_type(), &[&input, &rois])?;
+        call.run(&Method::new("roi_align", FLOAT), input.data_type(), |device, launch| {
+            device.roi_align(
+                launch,
+                out_result.elements(),
+                input.elements(),
+                rois.elements(),
+                None,
+                pooled_height,
+                pooled_width,
+                spatial_scale,
+                sampling_ratio,
+                aligned,
+            )
+        })?;
+        out_result.finish()?;
+        Ok(())
+    })
 }
 
 /// Computes the gradient of RoI Align.
@@ -97,36 +83,32 @@ pub unsafe extern "C" fn diopiRoiAlignBackward(
     sampling_ratio: i64,
     aligned: bool,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiRoiAlignBackward",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, grad, rois) = unsafe {
-                (
-                    call.tensor("out", out)?,
-                    call.tensor("grad", grad.cast_mut())?,
-                    call.tensor("rois", rois.cast_mut())?,
-                )
-            };
-            rules::vision::roi_align_backward(
-                call,
-                &out,
-                &grad,
-                &rois,
-                spatial_scale,
-                pooled_height,
-                pooled_width,
-                batch_size,
-                channels,
-                height,
-                width,
-                sampling_ratio,
-                aligned,
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiRoiAlignBackward", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, grad, rois) = unsafe {
+            (
+                call.tensor("out", out)?,
+                call.tensor("grad", grad.cast_mut())?,
+                call.tensor("rois", rois.cast_mut())?,
+            )
+        };
+        rules::vision::roi_align_backward(
+            call,
+            &out,
+            &grad,
+            &rois,
+            spatial_scale,
+            pooled_height,
+            pooled_width,
+            batch_size,
+            channels,
+            height,
+            width,
+            sampling_ratio,
+            aligned,
+        )?;
+        Ok(())
+    })
 }
 
 /// Samples images at the points of a grid.
@@ -145,40 +127,31 @@ pub unsafe extern "C" fn diopiGridSample(
     grid: diopi_runtime::ffi::diopiConstTensorHandle_t,
     mode: *const c_char,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiGridSample",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, input, grid, mode) = unsafe {
-                (
-                    call.tensor("out", out)?,
-                    call.tensor("input", input.cast_mut())?,
-                    call.tensor("grid", grid.cast_mut())?,
-                    call.text("mode", mode)?,
-                )
-            };
-            let mut out_result = call.output(&out, input.data_type(), &[&input, &grid])?;
-            call.run(
-                &Method::new("grid_sample", FLOAT),
-                input.data_type(),
-                |device, launch| {
-                    device
-                        .grid_sample(
-                            launch,
-                            out_result.elements(),
-                            input.elements(),
-                            grid.elements(),
-                            mode,
-                            "zeros",
-                            false,
-                        )
-                },
-            )?;
-            out_result.finish()?;
-            Ok(())
-        },
-    )
+    enter("diopiGridSample", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, input, grid, mode) = unsafe {
+            (
+                call.tensor("out", out)?,
+                call.tensor("input", input.cast_mut())?,
+                call.tensor("grid", grid.cast_mut())?,
+                call.text("mode", mode)?,
+            )
+        };
+        let mut out_result = call.output(&out, input.data_type(), &[&input, &grid])?;
+        call.run(&Method::new("grid_sample", FLOAT), input.data_type(), |device, launch| {
+            device.grid_sample(
+                launch,
+                out_result.elements(),
+                input.elements(),
+                grid.elements(),
+                mode,
+                "zeros",
+                false,
+            )
+        })?;
+        out_result.finish()?;
+        Ok(())
+    })
 }
 
 /// Selects boxes by non-maximum suppression.
@@ -197,22 +170,18 @@ pub unsafe extern "C" fn diopiNms(
     confidence: diopi_runtime::ffi::diopiConstTensorHandle_t,
     iou_threshold: f64,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiNms",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, boxes, confidence) = unsafe {
-                (
-                    call.place("out", out)?,
-                    call.tensor("boxes", boxes.cast_mut())?,
-                    call.tensor("confidence", confidence.cast_mut())?,
-                )
-            };
-            rules::vision::nms(call, out, &boxes, &confidence, iou_threshold)?;
-            Ok(())
-        },
-    )
+    enter("diopiNms", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, boxes, confidence) = unsafe {
+            (
+                call.place("out", out)?,
+                call.tensor("boxes", boxes.cast_mut())?,
+                call.tensor("confidence", confidence.cast_mut())?,
+            )
+        };
+        rules::vision::nms(call, out, &boxes, &confidence, iou_threshold)?;
+        Ok(())
+    })
 }
 
 /// Resizes images with nearest-neighbor interpolation.
@@ -230,22 +199,14 @@ pub unsafe extern "C" fn diopiUpsampleNearest(
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
     size: diopi_runtime::ffi::diopiSize_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiUpsampleNearest",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, input, size) = unsafe {
-                (
-                    call.tensor("out", out)?,
-                    call.tensor("input", input.cast_mut())?,
-                    call.integers("size", size)?,
-                )
-            };
-            rules::resizing::resized(call, &out, &input, size, false, "nearest")?;
-            Ok(())
-        },
-    )
+    enter("diopiUpsampleNearest", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, input, size) = unsafe {
+            (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?, call.integers("size", size)?)
+        };
+        rules::resizing::resized(call, &out, &input, size, false, "nearest")?;
+        Ok(())
+    })
 }
 
 /// Computes the gradient of nearest-neighbor interpolation.
@@ -264,31 +225,27 @@ pub unsafe extern "C" fn diopiUpsampleNearestBackward(
     out_size: diopi_runtime::ffi::diopiSize_t,
     in_size: diopi_runtime::ffi::diopiSize_t,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiUpsampleNearestBackward",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (grad_input, grad_output, out_size, in_size) = unsafe {
-                (
-                    call.tensor("grad_input", grad_input)?,
-                    call.tensor("grad_output", grad_output.cast_mut())?,
-                    call.integers("out_size", out_size)?,
-                    call.integers("in_size", in_size)?,
-                )
-            };
-            rules::resizing::resized_backward(
-                call,
-                &grad_input,
-                &grad_output,
-                out_size,
-                in_size,
-                false,
-                "nearest",
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiUpsampleNearestBackward", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (grad_input, grad_output, out_size, in_size) = unsafe {
+            (
+                call.tensor("grad_input", grad_input)?,
+                call.tensor("grad_output", grad_output.cast_mut())?,
+                call.integers("out_size", out_size)?,
+                call.integers("in_size", in_size)?,
+            )
+        };
+        rules::resizing::resized_backward(
+            call,
+            &grad_input,
+            &grad_output,
+            out_size,
+            in_size,
+            false,
+            "nearest",
+        )?;
+        Ok(())
+    })
 }
 
 /// Resizes images with linear or cubic interpolation.
@@ -308,23 +265,19 @@ pub unsafe extern "C" fn diopiUpsampleLinear(
     align_corners: bool,
     mode: *const c_char,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiUpsampleLinear",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (out, input, size, mode) = unsafe {
-                (
-                    call.tensor("out", out)?,
-                    call.tensor("input", input.cast_mut())?,
-                    call.integers("size", size)?,
-                    call.text("mode", mode)?,
-                )
-            };
-            rules::resizing::resized(call, &out, &input, size, align_corners, mode)?;
-            Ok(())
-        },
-    )
+    enter("diopiUpsampleLinear", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (out, input, size, mode) = unsafe {
+            (
+                call.tensor("out", out)?,
+                call.tensor("input", input.cast_mut())?,
+                call.integers("size", size)?,
+                call.text("mode", mode)?,
+            )
+        };
+        rules::resizing::resized(call, &out, &input, size, align_corners, mode)?;
+        Ok(())
+    })
 }
 
 /// Computes the gradient of linear or cubic interpolation.
@@ -345,30 +298,26 @@ pub unsafe extern "C" fn diopiUpsampleLinearBackward(
     align_corners: bool,
     mode: *const c_char,
 ) -> diopi_runtime::DiopiError {
-    enter(
-        "diopiUpsampleLinearBackward",
-        ctx,
-        |call| {
-            // SAFETY: by the promise of the caller.
-            let (grad_input, grad_output, out_size, in_size, mode) = unsafe {
-                (
-                    call.tensor("grad_input", grad_input)?,
-                    call.tensor("grad_output", grad_output.cast_mut())?,
-                    call.integers("out_size", out_size)?,
-                    call.integers("in_size", in_size)?,
-                    call.text("mode", mode)?,
-                )
-            };
-            rules::resizing::resized_backward(
-                call,
-                &grad_input,
-                &grad_output,
-                out_size,
-                in_size,
-                align_corners,
-                mode,
-            )?;
-            Ok(())
-        },
-    )
+    enter("diopiUpsampleLinearBackward", ctx, |call| {
+        // SAFETY: by the promise of the caller.
+        let (grad_input, grad_output, out_size, in_size, mode) = unsafe {
+            (
+                call.tensor("grad_input", grad_input)?,
+                call.tensor("grad_output", grad_output.cast_mut())?,
+                call.integers("out_size", out_size)?,
+                call.integers("in_size", in_size)?,
+                call.text("mode", mode)?,
+            )
+        };
+        rules::resizing::resized_backward(
+            call,
+            &grad_input,
+            &grad_output,
+            out_size,
+            in_size,
+            align_corners,
+            mode,
+        )?;
+        Ok(())
+    })
 }

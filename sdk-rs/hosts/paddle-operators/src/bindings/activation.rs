@@ -2,11 +2,11 @@
 
 //! Activation functions and their gradients.
 
-use tenon::device::Release;
 use crate::error::Result;
 use crate::kernel::elementwise;
-use crate::kernel::{FLOATS, INTEGERS, kernel};
 use crate::kernel::{Any, Call, Output, Registry, Run, Tensor};
+use crate::kernel::{FLOATS, INTEGERS, kernel};
+use tenon::device::Release;
 
 /// Registers the kernels of this group.
 pub(super) fn register(registry: Registry) -> Result<()> {
@@ -19,14 +19,10 @@ pub(super) fn register(registry: Registry) -> Result<()> {
         registry.add_any::<LeakyReluUntilV3_2<'static>>(&["leaky_relu"], &[FLOATS])?;
     }
     if registry.release() <= Release::V3_2 {
-        registry
-            .add_any::<LeakyReluGradUntilV3_2<'static>>(&["leaky_relu_dx"], &[FLOATS])?;
+        registry.add_any::<LeakyReluGradUntilV3_2<'static>>(&["leaky_relu_dx"], &[FLOATS])?;
     }
     if registry.release() <= Release::V3_2 {
-        registry
-            .add_any::<
-                LeakyReluDoubleGradUntilV3_2<'static>,
-            >(&["leaky_relu_dx"], &[FLOATS])?;
+        registry.add_any::<LeakyReluDoubleGradUntilV3_2<'static>>(&["leaky_relu_dx"], &[FLOATS])?;
     }
     if registry.release() >= Release::V3_3 {
         registry.add_any::<LeakyRelu<'static>>(&["leaky_relu"], &[FLOATS])?;
@@ -38,25 +34,16 @@ pub(super) fn register(registry: Registry) -> Result<()> {
         registry.add_any::<LeakyReluDoubleGrad<'static>>(&["leaky_relu_dx"], &[FLOATS])?;
     }
     if registry.release() <= Release::V2_6 {
-        registry
-            .add_any::<
-                ThresholdedReluUntilV2_6<'static>,
-            >(&["thresholded_relu"], &[FLOATS])?;
+        registry.add_any::<ThresholdedReluUntilV2_6<'static>>(&["thresholded_relu"], &[FLOATS])?;
     }
     if registry.release() <= Release::V2_6 {
-        registry
-            .add_any::<
-                ThresholdedReluGradUntilV2_6<'static>,
-            >(&["thresholded_relu_dx"], &[FLOATS])?;
+        registry.add_any::<ThresholdedReluGradUntilV2_6<'static>>(&["thresholded_relu_dx"], &[FLOATS])?;
     }
     if registry.release() >= Release::V3_0 {
         registry.add_any::<ThresholdedRelu<'static>>(&["thresholded_relu"], &[FLOATS])?;
     }
     if registry.release() >= Release::V3_0 {
-        registry
-            .add_any::<
-                ThresholdedReluGrad<'static>,
-            >(&["thresholded_relu_dx"], &[FLOATS])?;
+        registry.add_any::<ThresholdedReluGrad<'static>>(&["thresholded_relu_dx"], &[FLOATS])?;
     }
     registry.add_any::<Elu<'static>>(&["elu"], &[FLOATS])?;
     registry.add_any::<EluGrad<'static>>(&["elu_dx"], &[FLOATS])?;
@@ -120,12 +107,7 @@ kernel! {
 impl Run<Any> for Relu<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
-        elementwise::result(
-            call,
-            self.out,
-            &[&x],
-            |device, launch, out| device.relu(launch, out, &x),
-        )
+        elementwise::result(call, self.out, &[&x], |device, launch, out| device.relu(launch, out, &x))
     }
 }
 
@@ -141,13 +123,9 @@ impl Run<Any> for ReluGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let out = self.out.view()?;
         let dout = self.dout.view()?;
-        elementwise::gradient(
-            call,
-            self.dx,
-            -1,
-            &[&out, &dout],
-            |device, launch, dx| device.relu_dx(launch, dx, &out, &dout),
-        )
+        elementwise::gradient(call, self.dx, -1, &[&out, &dout], |device, launch, dx| {
+            device.relu_dx(launch, dx, &out, &dout)
+        })
     }
 }
 
@@ -163,13 +141,9 @@ impl Run<Any> for ReluDoubleGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let out = self.out.view()?;
         let dout = self.dout.view()?;
-        elementwise::gradient(
-            call,
-            self.dx,
-            -1,
-            &[&out, &dout],
-            |device, launch, dx| device.relu_dx(launch, dx, &out, &dout),
-        )
+        elementwise::gradient(call, self.dx, -1, &[&out, &dout], |device, launch, dx| {
+            device.relu_dx(launch, dx, &out, &dout)
+        })
     }
 }
 
@@ -184,12 +158,7 @@ kernel! {
 impl Run<Any> for Relu6<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
-        elementwise::result(
-            call,
-            self.out,
-            &[&x],
-            |device, launch, out| device.relu6(launch, out, &x),
-        )
+        elementwise::result(call, self.out, &[&x], |device, launch, out| device.relu6(launch, out, &x))
     }
 }
 
@@ -205,13 +174,9 @@ impl Run<Any> for Relu6Grad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let out = self.out.view()?;
         let dout = self.dout.view()?;
-        elementwise::gradient(
-            call,
-            self.dx,
-            -1,
-            &[&out, &dout],
-            |device, launch, dx| device.relu6_dx(launch, dx, &out, &dout),
-        )
+        elementwise::gradient(call, self.dx, -1, &[&out, &dout], |device, launch, dx| {
+            device.relu6_dx(launch, dx, &out, &dout)
+        })
     }
 }
 
@@ -226,14 +191,9 @@ kernel! {
 impl Run<Any> for LeakyReluUntilV3_2<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
-        elementwise::result(
-            call,
-            self.out,
-            &[&x],
-            |device, launch, out| {
-                device.leaky_relu(launch, out, &x, f64::from(self.alpha))
-            },
-        )
+        elementwise::result(call, self.out, &[&x], |device, launch, out| {
+            device.leaky_relu(launch, out, &x, f64::from(self.alpha))
+        })
     }
 }
 
@@ -249,15 +209,9 @@ impl Run<Any> for LeakyReluGradUntilV3_2<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
         let dout = self.dout.view()?;
-        elementwise::gradient(
-            call,
-            self.dx,
-            -1,
-            &[&x, &dout],
-            |device, launch, dx| {
-                device.leaky_relu_dx(launch, dx, &x, &dout, f64::from(self.alpha))
-            },
-        )
+        elementwise::gradient(call, self.dx, -1, &[&x, &dout], |device, launch, dx| {
+            device.leaky_relu_dx(launch, dx, &x, &dout, f64::from(self.alpha))
+        })
     }
 }
 
@@ -273,15 +227,9 @@ impl Run<Any> for LeakyReluDoubleGradUntilV3_2<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
         let dout = self.dout.view()?;
-        elementwise::gradient(
-            call,
-            self.dx,
-            -1,
-            &[&x, &dout],
-            |device, launch, dx| {
-                device.leaky_relu_dx(launch, dx, &x, &dout, f64::from(self.alpha))
-            },
-        )
+        elementwise::gradient(call, self.dx, -1, &[&x, &dout], |device, launch, dx| {
+            device.leaky_relu_dx(launch, dx, &x, &dout, f64::from(self.alpha))
+        })
     }
 }
 
@@ -296,12 +244,9 @@ kernel! {
 impl Run<Any> for LeakyRelu<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
-        elementwise::result(
-            call,
-            self.out,
-            &[&x],
-            |device, launch, out| device.leaky_relu(launch, out, &x, self.alpha),
-        )
+        elementwise::result(call, self.out, &[&x], |device, launch, out| {
+            device.leaky_relu(launch, out, &x, self.alpha)
+        })
     }
 }
 
@@ -317,13 +262,9 @@ impl Run<Any> for LeakyReluGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
         let dout = self.dout.view()?;
-        elementwise::gradient(
-            call,
-            self.dx,
-            -1,
-            &[&x, &dout],
-            |device, launch, dx| device.leaky_relu_dx(launch, dx, &x, &dout, self.alpha),
-        )
+        elementwise::gradient(call, self.dx, -1, &[&x, &dout], |device, launch, dx| {
+            device.leaky_relu_dx(launch, dx, &x, &dout, self.alpha)
+        })
     }
 }
 
@@ -339,13 +280,9 @@ impl Run<Any> for LeakyReluDoubleGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
         let dout = self.dout.view()?;
-        elementwise::gradient(
-            call,
-            self.dx,
-            -1,
-            &[&x, &dout],
-            |device, launch, dx| device.leaky_relu_dx(launch, dx, &x, &dout, self.alpha),
-        )
+        elementwise::gradient(call, self.dx, -1, &[&x, &dout], |device, launch, dx| {
+            device.leaky_relu_dx(launch, dx, &x, &dout, self.alpha)
+        })
     }
 }
 
@@ -360,14 +297,9 @@ kernel! {
 impl Run<Any> for ThresholdedReluUntilV2_6<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
-        elementwise::result(
-            call,
-            self.out,
-            &[&x],
-            |device, launch, out| {
-                device.thresholded_relu(launch, out, &x, f64::from(self.threshold), 0.0)
-            },
-        )
+        elementwise::result(call, self.out, &[&x], |device, launch, out| {
+            device.thresholded_relu(launch, out, &x, f64::from(self.threshold), 0.0)
+        })
     }
 }
 
@@ -383,22 +315,9 @@ impl Run<Any> for ThresholdedReluGradUntilV2_6<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
         let dout = self.dout.view()?;
-        elementwise::gradient(
-            call,
-            self.dx,
-            -1,
-            &[&x, &dout],
-            |device, launch, dx| {
-                device
-                    .thresholded_relu_dx(
-                        launch,
-                        dx,
-                        &x,
-                        &dout,
-                        f64::from(self.threshold),
-                    )
-            },
-        )
+        elementwise::gradient(call, self.dx, -1, &[&x, &dout], |device, launch, dx| {
+            device.thresholded_relu_dx(launch, dx, &x, &dout, f64::from(self.threshold))
+        })
     }
 }
 
@@ -413,21 +332,9 @@ kernel! {
 impl Run<Any> for ThresholdedRelu<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
-        elementwise::result(
-            call,
-            self.out,
-            &[&x],
-            |device, launch, out| {
-                device
-                    .thresholded_relu(
-                        launch,
-                        out,
-                        &x,
-                        f64::from(self.threshold),
-                        f64::from(self.value),
-                    )
-            },
-        )
+        elementwise::result(call, self.out, &[&x], |device, launch, out| {
+            device.thresholded_relu(launch, out, &x, f64::from(self.threshold), f64::from(self.value))
+        })
     }
 }
 
@@ -443,22 +350,9 @@ impl Run<Any> for ThresholdedReluGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
         let dout = self.dout.view()?;
-        elementwise::gradient(
-            call,
-            self.dx,
-            -1,
-            &[&x, &dout],
-            |device, launch, dx| {
-                device
-                    .thresholded_relu_dx(
-                        launch,
-                        dx,
-                        &x,
-                        &dout,
-                        f64::from(self.threshold),
-                    )
-            },
-        )
+        elementwise::gradient(call, self.dx, -1, &[&x, &dout], |device, launch, dx| {
+            device.thresholded_relu_dx(launch, dx, &x, &dout, f64::from(self.threshold))
+        })
     }
 }
 
@@ -473,12 +367,9 @@ kernel! {
 impl Run<Any> for Elu<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
-        elementwise::result(
-            call,
-            self.out,
-            &[&x],
-            |device, launch, out| device.elu(launch, out, &x, f64::from(self.alpha)),
-        )
+        elementwise::result(call, self.out, &[&x], |device, launch, out| {
+            device.elu(launch, out, &x, f64::from(self.alpha))
+        })
     }
 }
 
@@ -495,15 +386,9 @@ impl Run<Any> for EluGrad<'_> {
         let x = self.x.view()?;
         let out = self.out.view()?;
         let dout = self.dout.view()?;
-        elementwise::gradient(
-            call,
-            self.dx,
-            -1,
-            &[&x, &out, &dout],
-            |device, launch, dx| {
-                device.elu_dx(launch, dx, &x, &out, &dout, f64::from(self.alpha))
-            },
-        )
+        elementwise::gradient(call, self.dx, -1, &[&x, &out, &dout], |device, launch, dx| {
+            device.elu_dx(launch, dx, &x, &out, &dout, f64::from(self.alpha))
+        })
     }
 }
 
@@ -518,15 +403,9 @@ kernel! {
 impl Run<Any> for Selu<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
-        elementwise::result(
-            call,
-            self.out,
-            &[&x],
-            |device, launch, out| {
-                device
-                    .selu(launch, out, &x, f64::from(self.scale), f64::from(self.alpha))
-            },
-        )
+        elementwise::result(call, self.out, &[&x], |device, launch, out| {
+            device.selu(launch, out, &x, f64::from(self.scale), f64::from(self.alpha))
+        })
     }
 }
 
@@ -542,23 +421,9 @@ impl Run<Any> for SeluGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let out = self.out.view()?;
         let dout = self.dout.view()?;
-        elementwise::gradient(
-            call,
-            self.dx,
-            -1,
-            &[&out, &dout],
-            |device, launch, dx| {
-                device
-                    .selu_dx(
-                        launch,
-                        dx,
-                        &out,
-                        &dout,
-                        f64::from(self.scale),
-                        f64::from(self.alpha),
-                    )
-            },
-        )
+        elementwise::gradient(call, self.dx, -1, &[&out, &dout], |device, launch, dx| {
+            device.selu_dx(launch, dx, &out, &dout, f64::from(self.scale), f64::from(self.alpha))
+        })
     }
 }
 
@@ -573,12 +438,9 @@ kernel! {
 impl Run<Any> for Celu<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
-        elementwise::result(
-            call,
-            self.out,
-            &[&x],
-            |device, launch, out| device.celu(launch, out, &x, f64::from(self.alpha)),
-        )
+        elementwise::result(call, self.out, &[&x], |device, launch, out| {
+            device.celu(launch, out, &x, f64::from(self.alpha))
+        })
     }
 }
 
@@ -594,15 +456,9 @@ impl Run<Any> for CeluGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
         let dout = self.dout.view()?;
-        elementwise::gradient(
-            call,
-            self.dx,
-            -1,
-            &[&x, &dout],
-            |device, launch, dx| {
-                device.celu_dx(launch, dx, &x, &dout, f64::from(self.alpha))
-            },
-        )
+        elementwise::gradient(call, self.dx, -1, &[&x, &dout], |device, launch, dx| {
+            device.celu_dx(launch, dx, &x, &dout, f64::from(self.alpha))
+        })
     }
 }
 
@@ -617,12 +473,9 @@ kernel! {
 impl Run<Any> for Gelu<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
-        elementwise::result(
-            call,
-            self.out,
-            &[&x],
-            |device, launch, out| device.gelu(launch, out, &x, self.approximate),
-        )
+        elementwise::result(call, self.out, &[&x], |device, launch, out| {
+            device.gelu(launch, out, &x, self.approximate)
+        })
     }
 }
 
@@ -638,13 +491,9 @@ impl Run<Any> for GeluGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
         let dout = self.dout.view()?;
-        elementwise::gradient(
-            call,
-            self.dx,
-            -1,
-            &[&x, &dout],
-            |device, launch, dx| device.gelu_dx(launch, dx, &x, &dout, self.approximate),
-        )
+        elementwise::gradient(call, self.dx, -1, &[&x, &dout], |device, launch, dx| {
+            device.gelu_dx(launch, dx, &x, &dout, self.approximate)
+        })
     }
 }
 
@@ -659,12 +508,7 @@ kernel! {
 impl Run<Any> for Silu<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
-        elementwise::result(
-            call,
-            self.out,
-            &[&x],
-            |device, launch, out| device.silu(launch, out, &x),
-        )
+        elementwise::result(call, self.out, &[&x], |device, launch, out| device.silu(launch, out, &x))
     }
 }
 
@@ -680,13 +524,9 @@ impl Run<Any> for SiluGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
         let dout = self.dout.view()?;
-        elementwise::gradient(
-            call,
-            self.dx,
-            -1,
-            &[&x, &dout],
-            |device, launch, dx| device.silu_dx(launch, dx, &x, &dout),
-        )
+        elementwise::gradient(call, self.dx, -1, &[&x, &dout], |device, launch, dx| {
+            device.silu_dx(launch, dx, &x, &dout)
+        })
     }
 }
 
@@ -701,12 +541,7 @@ kernel! {
 impl Run<Any> for Swish<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
-        elementwise::result(
-            call,
-            self.out,
-            &[&x],
-            |device, launch, out| device.swish(launch, out, &x, 1.0),
-        )
+        elementwise::result(call, self.out, &[&x], |device, launch, out| device.swish(launch, out, &x, 1.0))
     }
 }
 
@@ -722,13 +557,9 @@ impl Run<Any> for SwishGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
         let dout = self.dout.view()?;
-        elementwise::gradient(
-            call,
-            self.dx,
-            -1,
-            &[&x, &dout],
-            |device, launch, dx| device.swish_dx(launch, dx, &x, &dout, 1.0),
-        )
+        elementwise::gradient(call, self.dx, -1, &[&x, &dout], |device, launch, dx| {
+            device.swish_dx(launch, dx, &x, &dout, 1.0)
+        })
     }
 }
 
@@ -743,12 +574,7 @@ kernel! {
 impl Run<Any> for Mish<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
-        elementwise::result(
-            call,
-            self.out,
-            &[&x],
-            |device, launch, out| device.mish(launch, out, &x),
-        )
+        elementwise::result(call, self.out, &[&x], |device, launch, out| device.mish(launch, out, &x))
     }
 }
 
@@ -764,13 +590,9 @@ impl Run<Any> for MishGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
         let dout = self.dout.view()?;
-        elementwise::gradient(
-            call,
-            self.dx,
-            -1,
-            &[&x, &dout],
-            |device, launch, dx| device.mish_dx(launch, dx, &x, &dout),
-        )
+        elementwise::gradient(call, self.dx, -1, &[&x, &dout], |device, launch, dx| {
+            device.mish_dx(launch, dx, &x, &dout)
+        })
     }
 }
 
@@ -785,21 +607,9 @@ kernel! {
 impl Run<Any> for SoftplusUntilV3_2<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
-        elementwise::result(
-            call,
-            self.out,
-            &[&x],
-            |device, launch, out| {
-                device
-                    .softplus(
-                        launch,
-                        out,
-                        &x,
-                        f64::from(self.beta),
-                        f64::from(self.threshold),
-                    )
-            },
-        )
+        elementwise::result(call, self.out, &[&x], |device, launch, out| {
+            device.softplus(launch, out, &x, f64::from(self.beta), f64::from(self.threshold))
+        })
     }
 }
 
@@ -815,23 +625,9 @@ impl Run<Any> for SoftplusGradUntilV3_2<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
         let dout = self.dout.view()?;
-        elementwise::gradient(
-            call,
-            self.dx,
-            -1,
-            &[&x, &dout],
-            |device, launch, dx| {
-                device
-                    .softplus_dx(
-                        launch,
-                        dx,
-                        &x,
-                        &dout,
-                        f64::from(self.beta),
-                        f64::from(self.threshold),
-                    )
-            },
-        )
+        elementwise::gradient(call, self.dx, -1, &[&x, &dout], |device, launch, dx| {
+            device.softplus_dx(launch, dx, &x, &dout, f64::from(self.beta), f64::from(self.threshold))
+        })
     }
 }
 
@@ -846,14 +642,9 @@ kernel! {
 impl Run<Any> for Softplus<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
-        elementwise::result(
-            call,
-            self.out,
-            &[&x],
-            |device, launch, out| {
-                device.softplus(launch, out, &x, self.beta, self.threshold)
-            },
-        )
+        elementwise::result(call, self.out, &[&x], |device, launch, out| {
+            device.softplus(launch, out, &x, self.beta, self.threshold)
+        })
     }
 }
 
@@ -869,15 +660,9 @@ impl Run<Any> for SoftplusGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
         let dout = self.dout.view()?;
-        elementwise::gradient(
-            call,
-            self.dx,
-            -1,
-            &[&x, &dout],
-            |device, launch, dx| {
-                device.softplus_dx(launch, dx, &x, &dout, self.beta, self.threshold)
-            },
-        )
+        elementwise::gradient(call, self.dx, -1, &[&x, &dout], |device, launch, dx| {
+            device.softplus_dx(launch, dx, &x, &dout, self.beta, self.threshold)
+        })
     }
 }
 
@@ -892,12 +677,7 @@ kernel! {
 impl Run<Any> for Softsign<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
-        elementwise::result(
-            call,
-            self.out,
-            &[&x],
-            |device, launch, out| device.softsign(launch, out, &x),
-        )
+        elementwise::result(call, self.out, &[&x], |device, launch, out| device.softsign(launch, out, &x))
     }
 }
 
@@ -913,13 +693,9 @@ impl Run<Any> for SoftsignGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
         let dout = self.dout.view()?;
-        elementwise::gradient(
-            call,
-            self.dx,
-            -1,
-            &[&x, &dout],
-            |device, launch, dx| device.softsign_dx(launch, dx, &x, &dout),
-        )
+        elementwise::gradient(call, self.dx, -1, &[&x, &dout], |device, launch, dx| {
+            device.softsign_dx(launch, dx, &x, &dout)
+        })
     }
 }
 
@@ -934,12 +710,7 @@ kernel! {
 impl Run<Any> for Sigmoid<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
-        elementwise::result(
-            call,
-            self.out,
-            &[&x],
-            |device, launch, out| device.sigmoid(launch, out, &x),
-        )
+        elementwise::result(call, self.out, &[&x], |device, launch, out| device.sigmoid(launch, out, &x))
     }
 }
 
@@ -955,13 +726,9 @@ impl Run<Any> for SigmoidGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let out = self.out.view()?;
         let dout = self.dout.view()?;
-        elementwise::gradient(
-            call,
-            self.dx,
-            -1,
-            &[&out, &dout],
-            |device, launch, dx| device.sigmoid_dx(launch, dx, &out, &dout),
-        )
+        elementwise::gradient(call, self.dx, -1, &[&out, &dout], |device, launch, dx| {
+            device.sigmoid_dx(launch, dx, &out, &dout)
+        })
     }
 }
 
@@ -976,12 +743,7 @@ kernel! {
 impl Run<Any> for Logsigmoid<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
-        elementwise::result(
-            call,
-            self.out,
-            &[&x],
-            |device, launch, out| device.log_sigmoid(launch, out, &x),
-        )
+        elementwise::result(call, self.out, &[&x], |device, launch, out| device.log_sigmoid(launch, out, &x))
     }
 }
 
@@ -997,13 +759,9 @@ impl Run<Any> for LogsigmoidGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
         let dout = self.dout.view()?;
-        elementwise::gradient(
-            call,
-            self.dx,
-            -1,
-            &[&x, &dout],
-            |device, launch, dx| device.log_sigmoid_dx(launch, dx, &x, &dout),
-        )
+        elementwise::gradient(call, self.dx, -1, &[&x, &dout], |device, launch, dx| {
+            device.log_sigmoid_dx(launch, dx, &x, &dout)
+        })
     }
 }
 
@@ -1018,12 +776,7 @@ kernel! {
 impl Run<Any> for Tanh<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
-        elementwise::result(
-            call,
-            self.out,
-            &[&x],
-            |device, launch, out| device.tanh(launch, out, &x),
-        )
+        elementwise::result(call, self.out, &[&x], |device, launch, out| device.tanh(launch, out, &x))
     }
 }
 
@@ -1039,13 +792,9 @@ impl Run<Any> for TanhGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let out = self.out.view()?;
         let dout = self.dout.view()?;
-        elementwise::gradient(
-            call,
-            self.dx,
-            -1,
-            &[&out, &dout],
-            |device, launch, dx| device.tanh_dx(launch, dx, &out, &dout),
-        )
+        elementwise::gradient(call, self.dx, -1, &[&out, &dout], |device, launch, dx| {
+            device.tanh_dx(launch, dx, &out, &dout)
+        })
     }
 }
 
@@ -1060,21 +809,9 @@ kernel! {
 impl Run<Any> for Stanh<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
-        elementwise::result(
-            call,
-            self.out,
-            &[&x],
-            |device, launch, out| {
-                device
-                    .stanh(
-                        launch,
-                        out,
-                        &x,
-                        f64::from(self.scale_a),
-                        f64::from(self.scale_b),
-                    )
-            },
-        )
+        elementwise::result(call, self.out, &[&x], |device, launch, out| {
+            device.stanh(launch, out, &x, f64::from(self.scale_a), f64::from(self.scale_b))
+        })
     }
 }
 
@@ -1090,23 +827,9 @@ impl Run<Any> for StanhGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
         let dout = self.dout.view()?;
-        elementwise::gradient(
-            call,
-            self.dx,
-            -1,
-            &[&x, &dout],
-            |device, launch, dx| {
-                device
-                    .stanh_dx(
-                        launch,
-                        dx,
-                        &x,
-                        &dout,
-                        f64::from(self.scale_a),
-                        f64::from(self.scale_b),
-                    )
-            },
-        )
+        elementwise::gradient(call, self.dx, -1, &[&x, &dout], |device, launch, dx| {
+            device.stanh_dx(launch, dx, &x, &dout, f64::from(self.scale_a), f64::from(self.scale_b))
+        })
     }
 }
 
@@ -1121,21 +844,9 @@ kernel! {
 impl Run<Any> for Hardsigmoid<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
-        elementwise::result(
-            call,
-            self.out,
-            &[&x],
-            |device, launch, out| {
-                device
-                    .hard_sigmoid(
-                        launch,
-                        out,
-                        &x,
-                        f64::from(self.slope),
-                        f64::from(self.offset),
-                    )
-            },
-        )
+        elementwise::result(call, self.out, &[&x], |device, launch, out| {
+            device.hard_sigmoid(launch, out, &x, f64::from(self.slope), f64::from(self.offset))
+        })
     }
 }
 
@@ -1151,15 +862,9 @@ impl Run<Any> for HardsigmoidGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let out = self.out.view()?;
         let dout = self.dout.view()?;
-        elementwise::gradient(
-            call,
-            self.dx,
-            -1,
-            &[&out, &dout],
-            |device, launch, dx| {
-                device.hard_sigmoid_dx(launch, dx, &out, &dout, f64::from(self.slope))
-            },
-        )
+        elementwise::gradient(call, self.dx, -1, &[&out, &dout], |device, launch, dx| {
+            device.hard_sigmoid_dx(launch, dx, &out, &dout, f64::from(self.slope))
+        })
     }
 }
 
@@ -1174,12 +879,7 @@ kernel! {
 impl Run<Any> for Hardswish<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
-        elementwise::result(
-            call,
-            self.out,
-            &[&x],
-            |device, launch, out| device.hard_swish(launch, out, &x),
-        )
+        elementwise::result(call, self.out, &[&x], |device, launch, out| device.hard_swish(launch, out, &x))
     }
 }
 
@@ -1195,13 +895,9 @@ impl Run<Any> for HardswishGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
         let dout = self.dout.view()?;
-        elementwise::gradient(
-            call,
-            self.dx,
-            -1,
-            &[&x, &dout],
-            |device, launch, dx| device.hard_swish_dx(launch, dx, &x, &dout),
-        )
+        elementwise::gradient(call, self.dx, -1, &[&x, &dout], |device, launch, dx| {
+            device.hard_swish_dx(launch, dx, &x, &dout)
+        })
     }
 }
 
@@ -1216,21 +912,9 @@ kernel! {
 impl Run<Any> for Hardtanh<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
-        elementwise::result(
-            call,
-            self.out,
-            &[&x],
-            |device, launch, out| {
-                device
-                    .hard_tanh(
-                        launch,
-                        out,
-                        &x,
-                        f64::from(self.lower),
-                        f64::from(self.upper),
-                    )
-            },
-        )
+        elementwise::result(call, self.out, &[&x], |device, launch, out| {
+            device.hard_tanh(launch, out, &x, f64::from(self.lower), f64::from(self.upper))
+        })
     }
 }
 
@@ -1246,23 +930,9 @@ impl Run<Any> for HardtanhGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
         let dout = self.dout.view()?;
-        elementwise::gradient(
-            call,
-            self.dx,
-            -1,
-            &[&x, &dout],
-            |device, launch, dx| {
-                device
-                    .hard_tanh_dx(
-                        launch,
-                        dx,
-                        &x,
-                        &dout,
-                        f64::from(self.lower),
-                        f64::from(self.upper),
-                    )
-            },
-        )
+        elementwise::gradient(call, self.dx, -1, &[&x, &dout], |device, launch, dx| {
+            device.hard_tanh_dx(launch, dx, &x, &dout, f64::from(self.lower), f64::from(self.upper))
+        })
     }
 }
 
@@ -1277,14 +947,9 @@ kernel! {
 impl Run<Any> for HardShrink<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
-        elementwise::result(
-            call,
-            self.out,
-            &[&x],
-            |device, launch, out| {
-                device.hard_shrink(launch, out, &x, f64::from(self.threshold))
-            },
-        )
+        elementwise::result(call, self.out, &[&x], |device, launch, out| {
+            device.hard_shrink(launch, out, &x, f64::from(self.threshold))
+        })
     }
 }
 
@@ -1300,15 +965,9 @@ impl Run<Any> for HardShrinkGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
         let dout = self.dout.view()?;
-        elementwise::gradient(
-            call,
-            self.dx,
-            -1,
-            &[&x, &dout],
-            |device, launch, dx| {
-                device.hard_shrink_dx(launch, dx, &x, &dout, f64::from(self.threshold))
-            },
-        )
+        elementwise::gradient(call, self.dx, -1, &[&x, &dout], |device, launch, dx| {
+            device.hard_shrink_dx(launch, dx, &x, &dout, f64::from(self.threshold))
+        })
     }
 }
 
@@ -1323,14 +982,9 @@ kernel! {
 impl Run<Any> for Softshrink<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
-        elementwise::result(
-            call,
-            self.out,
-            &[&x],
-            |device, launch, out| {
-                device.soft_shrink(launch, out, &x, f64::from(self.threshold))
-            },
-        )
+        elementwise::result(call, self.out, &[&x], |device, launch, out| {
+            device.soft_shrink(launch, out, &x, f64::from(self.threshold))
+        })
     }
 }
 
@@ -1346,15 +1000,9 @@ impl Run<Any> for SoftshrinkGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
         let dout = self.dout.view()?;
-        elementwise::gradient(
-            call,
-            self.dx,
-            -1,
-            &[&x, &dout],
-            |device, launch, dx| {
-                device.soft_shrink_dx(launch, dx, &x, &dout, f64::from(self.threshold))
-            },
-        )
+        elementwise::gradient(call, self.dx, -1, &[&x, &dout], |device, launch, dx| {
+            device.soft_shrink_dx(launch, dx, &x, &dout, f64::from(self.threshold))
+        })
     }
 }
 
@@ -1369,12 +1017,7 @@ kernel! {
 impl Run<Any> for TanhShrink<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
-        elementwise::result(
-            call,
-            self.out,
-            &[&x],
-            |device, launch, out| device.tanh_shrink(launch, out, &x),
-        )
+        elementwise::result(call, self.out, &[&x], |device, launch, out| device.tanh_shrink(launch, out, &x))
     }
 }
 
@@ -1390,12 +1033,8 @@ impl Run<Any> for TanhShrinkGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
         let dout = self.dout.view()?;
-        elementwise::gradient(
-            call,
-            self.dx,
-            -1,
-            &[&x, &dout],
-            |device, launch, dx| device.tanh_shrink_dx(launch, dx, &x, &dout),
-        )
+        elementwise::gradient(call, self.dx, -1, &[&x, &dout], |device, launch, dx| {
+            device.tanh_shrink_dx(launch, dx, &x, &dout)
+        })
     }
 }

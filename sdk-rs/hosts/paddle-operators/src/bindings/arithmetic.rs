@@ -2,11 +2,11 @@
 
 //! Arithmetic with two or three operands, and its gradients.
 
-use tenon::device::Release;
 use crate::error::Result;
 use crate::kernel::elementwise;
-use crate::kernel::{FLOATS, INTEGERS, BOOL, kernel};
 use crate::kernel::{Any, Call, Output, Registry, Run, Tensor};
+use crate::kernel::{BOOL, FLOATS, INTEGERS, kernel};
+use tenon::device::Release;
 
 /// Registers the kernels of this group.
 pub(super) fn register(registry: Registry) -> Result<()> {
@@ -15,80 +15,50 @@ pub(super) fn register(registry: Registry) -> Result<()> {
     registry.add_any::<AddGrad<'static>>(&["add_da", "add_db", "expand"], &[FLOATS])?;
     registry.add_any::<Subtract<'static>>(&["subtract"], &[FLOATS, INTEGERS])?;
     registry.add_any::<SubtractRaw<'static>>(&["subtract"], &[FLOATS, INTEGERS])?;
-    registry
-        .add_any::<
-            SubtractGrad<'static>,
-        >(&["subtract_da", "subtract_db", "expand"], &[FLOATS])?;
+    registry.add_any::<SubtractGrad<'static>>(&["subtract_da", "subtract_db", "expand"], &[FLOATS])?;
     registry.add_any::<Multiply<'static>>(&["multiply"], &[FLOATS, INTEGERS, BOOL])?;
     registry.add_any::<MultiplyRaw<'static>>(&["multiply"], &[FLOATS, INTEGERS, BOOL])?;
-    registry
-        .add_any::<
-            MultiplyGrad<'static>,
-        >(&["multiply_da", "multiply_db", "expand"], &[FLOATS])?;
+    registry.add_any::<MultiplyGrad<'static>>(&["multiply_da", "multiply_db", "expand"], &[FLOATS])?;
     registry.add_any::<Divide<'static>>(&["divide"], &[FLOATS])?;
     registry.add_any::<DivideRaw<'static>>(&["divide"], &[FLOATS])?;
-    registry
-        .add_any::<
-            DivideGrad<'static>,
-        >(&["divide_da", "divide_db", "expand"], &[FLOATS])?;
+    registry.add_any::<DivideGrad<'static>>(&["divide_da", "divide_db", "expand"], &[FLOATS])?;
     registry.add_any::<FloorDivide<'static>>(&["floor_divide"], &[FLOATS, INTEGERS])?;
     registry.add_any::<FloorDivideRaw<'static>>(&["floor_divide"], &[FLOATS, INTEGERS])?;
     registry.add_any::<Remainder<'static>>(&["remainder"], &[FLOATS, INTEGERS])?;
     registry.add_any::<RemainderRaw<'static>>(&["remainder"], &[FLOATS, INTEGERS])?;
     if registry.release() >= Release::V3_0 {
-        registry
-            .add_any::<
-                RemainderGrad<'static>,
-            >(&["remainder_da", "remainder_db", "expand"], &[FLOATS])?;
+        registry.add_any::<RemainderGrad<'static>>(&["remainder_da", "remainder_db", "expand"], &[FLOATS])?;
     }
-    registry
-        .add_any::<ElementwisePow<'static>>(&["elementwise_pow"], &[FLOATS, INTEGERS])?;
-    registry
-        .add_any::<
-            ElementwisePowRaw<'static>,
-        >(&["elementwise_pow"], &[FLOATS, INTEGERS])?;
-    registry
-        .add_any::<
-            ElementwisePowGrad<'static>,
-        >(&["elementwise_pow_da", "elementwise_pow_db", "expand"], &[FLOATS])?;
+    registry.add_any::<ElementwisePow<'static>>(&["elementwise_pow"], &[FLOATS, INTEGERS])?;
+    registry.add_any::<ElementwisePowRaw<'static>>(&["elementwise_pow"], &[FLOATS, INTEGERS])?;
+    registry.add_any::<ElementwisePowGrad<'static>>(
+        &["elementwise_pow_da", "elementwise_pow_db", "expand"],
+        &[FLOATS],
+    )?;
     registry.add_any::<Maximum<'static>>(&["maximum"], &[FLOATS, INTEGERS])?;
     registry.add_any::<MaximumRaw<'static>>(&["maximum"], &[FLOATS, INTEGERS])?;
-    registry
-        .add_any::<
-            MaximumGrad<'static>,
-        >(&["maximum_da", "maximum_db", "expand"], &[FLOATS])?;
+    registry.add_any::<MaximumGrad<'static>>(&["maximum_da", "maximum_db", "expand"], &[FLOATS])?;
     registry.add_any::<Minimum<'static>>(&["minimum"], &[FLOATS, INTEGERS])?;
     registry.add_any::<MinimumRaw<'static>>(&["minimum"], &[FLOATS, INTEGERS])?;
-    registry
-        .add_any::<
-            MinimumGrad<'static>,
-        >(&["minimum_da", "minimum_db", "expand"], &[FLOATS])?;
+    registry.add_any::<MinimumGrad<'static>>(&["minimum_da", "minimum_db", "expand"], &[FLOATS])?;
     registry.add_any::<Fmax<'static>>(&["fmax"], &[FLOATS])?;
     registry.add_any::<FmaxGrad<'static>>(&["fmax_da", "fmax_db", "expand"], &[FLOATS])?;
     registry.add_any::<Fmin<'static>>(&["fmin"], &[FLOATS])?;
     registry.add_any::<FminGrad<'static>>(&["fmin_da", "fmin_db", "expand"], &[FLOATS])?;
     registry.add_any::<Heaviside<'static>>(&["heaviside"], &[FLOATS, INTEGERS])?;
-    registry
-        .add_any::<
-            HeavisideGrad<'static>,
-        >(&["heaviside_da", "heaviside_db", "expand"], &[FLOATS])?;
+    registry.add_any::<HeavisideGrad<'static>>(&["heaviside_da", "heaviside_db", "expand"], &[FLOATS])?;
     registry.add_any::<Atan2<'static>>(&["atan2"], &[FLOATS])?;
-    registry
-        .add_any::<Atan2Grad<'static>>(&["atan2_da", "atan2_db", "expand"], &[FLOATS])?;
+    registry.add_any::<Atan2Grad<'static>>(&["atan2_da", "atan2_db", "expand"], &[FLOATS])?;
     if registry.release() >= Release::V3_0 {
         registry.add_any::<Copysign<'static>>(&["copysign"], &[FLOATS])?;
     }
     if registry.release() >= Release::V3_0 {
-        registry
-            .add_any::<
-                CopysignGrad<'static>,
-            >(&["copysign_da", "copysign_db", "expand"], &[FLOATS])?;
+        registry.add_any::<CopysignGrad<'static>>(&["copysign_da", "copysign_db", "expand"], &[FLOATS])?;
     }
     registry.add_any::<Lerp<'static>>(&["lerp"], &[FLOATS])?;
     registry.add_any::<LerpGrad<'static>>(&["lerp_da", "lerp_db", "expand"], &[FLOATS])?;
     if registry.release() >= Release::V3_3 {
-        registry
-            .add_any::<TruncDivide<'static>>(&["trunc_divide"], &[FLOATS, INTEGERS])?;
+        registry.add_any::<TruncDivide<'static>>(&["trunc_divide"], &[FLOATS, INTEGERS])?;
     }
     Ok(())
 }
@@ -105,12 +75,7 @@ impl Run<Any> for Add<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let a = self.a.view()?;
         let b = self.b.view()?;
-        elementwise::result(
-            call,
-            self.out,
-            &[&a, &b],
-            |device, launch, out| device.add(launch, out, &a, &b),
-        )
+        elementwise::result(call, self.out, &[&a, &b], |device, launch, out| device.add(launch, out, &a, &b))
     }
 }
 
@@ -125,12 +90,7 @@ kernel! {
 impl Run<Any> for AddRaw<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let [a, b] = elementwise::aligned([self.a.view()?, self.b.view()?], self.axis)?;
-        elementwise::result(
-            call,
-            self.out,
-            &[&a, &b],
-            |device, launch, out| device.add(launch, out, &a, &b),
-        )
+        elementwise::result(call, self.out, &[&a, &b], |device, launch, out| device.add(launch, out, &a, &b))
     }
 }
 
@@ -145,20 +105,12 @@ kernel! {
 impl Run<Any> for AddGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let [dout] = elementwise::aligned([self.dout.view()?], self.axis)?;
-        let da = elementwise::early_gradient(
-            call,
-            self.da,
-            self.axis,
-            &[&dout],
-            |device, launch, da| device.add_da(launch, da, &dout),
-        )?;
-        elementwise::gradient(
-            call,
-            self.db,
-            self.axis,
-            &[&dout],
-            |device, launch, db| device.add_db(launch, db, &dout),
-        )?;
+        let da = elementwise::early_gradient(call, self.da, self.axis, &[&dout], |device, launch, da| {
+            device.add_da(launch, da, &dout)
+        })?;
+        elementwise::gradient(call, self.db, self.axis, &[&dout], |device, launch, db| {
+            device.add_db(launch, db, &dout)
+        })?;
         da.store()?;
         Ok(())
     }
@@ -176,12 +128,9 @@ impl Run<Any> for Subtract<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let a = self.a.view()?;
         let b = self.b.view()?;
-        elementwise::result(
-            call,
-            self.out,
-            &[&a, &b],
-            |device, launch, out| device.subtract(launch, out, &a, &b),
-        )
+        elementwise::result(call, self.out, &[&a, &b], |device, launch, out| {
+            device.subtract(launch, out, &a, &b)
+        })
     }
 }
 
@@ -196,12 +145,9 @@ kernel! {
 impl Run<Any> for SubtractRaw<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let [a, b] = elementwise::aligned([self.a.view()?, self.b.view()?], self.axis)?;
-        elementwise::result(
-            call,
-            self.out,
-            &[&a, &b],
-            |device, launch, out| device.subtract(launch, out, &a, &b),
-        )
+        elementwise::result(call, self.out, &[&a, &b], |device, launch, out| {
+            device.subtract(launch, out, &a, &b)
+        })
     }
 }
 
@@ -216,20 +162,12 @@ kernel! {
 impl Run<Any> for SubtractGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let [dout] = elementwise::aligned([self.dout.view()?], self.axis)?;
-        let da = elementwise::early_gradient(
-            call,
-            self.da,
-            self.axis,
-            &[&dout],
-            |device, launch, da| device.subtract_da(launch, da, &dout),
-        )?;
-        elementwise::gradient(
-            call,
-            self.db,
-            self.axis,
-            &[&dout],
-            |device, launch, db| device.subtract_db(launch, db, &dout),
-        )?;
+        let da = elementwise::early_gradient(call, self.da, self.axis, &[&dout], |device, launch, da| {
+            device.subtract_da(launch, da, &dout)
+        })?;
+        elementwise::gradient(call, self.db, self.axis, &[&dout], |device, launch, db| {
+            device.subtract_db(launch, db, &dout)
+        })?;
         da.store()?;
         Ok(())
     }
@@ -247,12 +185,9 @@ impl Run<Any> for Multiply<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let a = self.a.view()?;
         let b = self.b.view()?;
-        elementwise::result(
-            call,
-            self.out,
-            &[&a, &b],
-            |device, launch, out| device.multiply(launch, out, &a, &b),
-        )
+        elementwise::result(call, self.out, &[&a, &b], |device, launch, out| {
+            device.multiply(launch, out, &a, &b)
+        })
     }
 }
 
@@ -267,12 +202,9 @@ kernel! {
 impl Run<Any> for MultiplyRaw<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let [a, b] = elementwise::aligned([self.a.view()?, self.b.view()?], self.axis)?;
-        elementwise::result(
-            call,
-            self.out,
-            &[&a, &b],
-            |device, launch, out| device.multiply(launch, out, &a, &b),
-        )
+        elementwise::result(call, self.out, &[&a, &b], |device, launch, out| {
+            device.multiply(launch, out, &a, &b)
+        })
     }
 }
 
@@ -286,24 +218,15 @@ kernel! {
 }
 impl Run<Any> for MultiplyGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
-        let [a, b, dout] = elementwise::aligned(
-            [self.a.view()?, self.b.view()?, self.dout.view()?],
-            self.axis,
-        )?;
-        let da = elementwise::early_gradient(
-            call,
-            self.da,
-            self.axis,
-            &[&a, &b, &dout],
-            |device, launch, da| device.multiply_da(launch, da, &b, &dout),
-        )?;
-        elementwise::gradient(
-            call,
-            self.db,
-            self.axis,
-            &[&a, &b, &dout],
-            |device, launch, db| device.multiply_db(launch, db, &a, &dout),
-        )?;
+        let [a, b, dout] =
+            elementwise::aligned([self.a.view()?, self.b.view()?, self.dout.view()?], self.axis)?;
+        let da =
+            elementwise::early_gradient(call, self.da, self.axis, &[&a, &b, &dout], |device, launch, da| {
+                device.multiply_da(launch, da, &b, &dout)
+            })?;
+        elementwise::gradient(call, self.db, self.axis, &[&a, &b, &dout], |device, launch, db| {
+            device.multiply_db(launch, db, &a, &dout)
+        })?;
         da.store()?;
         Ok(())
     }
@@ -321,12 +244,9 @@ impl Run<Any> for Divide<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let a = self.a.view()?;
         let b = self.b.view()?;
-        elementwise::result(
-            call,
-            self.out,
-            &[&a, &b],
-            |device, launch, out| device.divide(launch, out, &a, &b),
-        )
+        elementwise::result(call, self.out, &[&a, &b], |device, launch, out| {
+            device.divide(launch, out, &a, &b)
+        })
     }
 }
 
@@ -341,12 +261,9 @@ kernel! {
 impl Run<Any> for DivideRaw<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let [a, b] = elementwise::aligned([self.a.view()?, self.b.view()?], self.axis)?;
-        elementwise::result(
-            call,
-            self.out,
-            &[&a, &b],
-            |device, launch, out| device.divide(launch, out, &a, &b),
-        )
+        elementwise::result(call, self.out, &[&a, &b], |device, launch, out| {
+            device.divide(launch, out, &a, &b)
+        })
     }
 }
 
@@ -360,10 +277,8 @@ kernel! {
 }
 impl Run<Any> for DivideGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
-        let [b, out, dout] = elementwise::aligned(
-            [self.b.view()?, self.out.view()?, self.dout.view()?],
-            self.axis,
-        )?;
+        let [b, out, dout] =
+            elementwise::aligned([self.b.view()?, self.out.view()?, self.dout.view()?], self.axis)?;
         let da = elementwise::early_gradient(
             call,
             self.da,
@@ -371,13 +286,9 @@ impl Run<Any> for DivideGrad<'_> {
             &[&b, &out, &dout],
             |device, launch, da| device.divide_da(launch, da, &b, &dout),
         )?;
-        elementwise::gradient(
-            call,
-            self.db,
-            self.axis,
-            &[&b, &out, &dout],
-            |device, launch, db| device.divide_db(launch, db, &b, &out, &dout),
-        )?;
+        elementwise::gradient(call, self.db, self.axis, &[&b, &out, &dout], |device, launch, db| {
+            device.divide_db(launch, db, &b, &out, &dout)
+        })?;
         da.store()?;
         Ok(())
     }
@@ -395,12 +306,9 @@ impl Run<Any> for FloorDivide<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let a = self.a.view()?;
         let b = self.b.view()?;
-        elementwise::result(
-            call,
-            self.out,
-            &[&a, &b],
-            |device, launch, out| device.floor_divide(launch, out, &a, &b),
-        )
+        elementwise::result(call, self.out, &[&a, &b], |device, launch, out| {
+            device.floor_divide(launch, out, &a, &b)
+        })
     }
 }
 
@@ -415,12 +323,9 @@ kernel! {
 impl Run<Any> for FloorDivideRaw<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let [a, b] = elementwise::aligned([self.a.view()?, self.b.view()?], self.axis)?;
-        elementwise::result(
-            call,
-            self.out,
-            &[&a, &b],
-            |device, launch, out| device.floor_divide(launch, out, &a, &b),
-        )
+        elementwise::result(call, self.out, &[&a, &b], |device, launch, out| {
+            device.floor_divide(launch, out, &a, &b)
+        })
     }
 }
 
@@ -436,12 +341,9 @@ impl Run<Any> for Remainder<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let a = self.a.view()?;
         let b = self.b.view()?;
-        elementwise::result(
-            call,
-            self.out,
-            &[&a, &b],
-            |device, launch, out| device.remainder(launch, out, &a, &b),
-        )
+        elementwise::result(call, self.out, &[&a, &b], |device, launch, out| {
+            device.remainder(launch, out, &a, &b)
+        })
     }
 }
 
@@ -456,12 +358,9 @@ kernel! {
 impl Run<Any> for RemainderRaw<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let [a, b] = elementwise::aligned([self.a.view()?, self.b.view()?], self.axis)?;
-        elementwise::result(
-            call,
-            self.out,
-            &[&a, &b],
-            |device, launch, out| device.remainder(launch, out, &a, &b),
-        )
+        elementwise::result(call, self.out, &[&a, &b], |device, launch, out| {
+            device.remainder(launch, out, &a, &b)
+        })
     }
 }
 
@@ -478,20 +377,12 @@ impl Run<Any> for RemainderGrad<'_> {
         let a = self.a.view()?;
         let b = self.b.view()?;
         let dout = self.dout.view()?;
-        let da = elementwise::early_gradient(
-            call,
-            self.da,
-            -1,
-            &[&a, &b, &dout],
-            |device, launch, da| device.remainder_da(launch, da, &dout),
-        )?;
-        elementwise::gradient(
-            call,
-            self.db,
-            -1,
-            &[&a, &b, &dout],
-            |device, launch, db| device.remainder_db(launch, db, &a, &b, &dout),
-        )?;
+        let da = elementwise::early_gradient(call, self.da, -1, &[&a, &b, &dout], |device, launch, da| {
+            device.remainder_da(launch, da, &dout)
+        })?;
+        elementwise::gradient(call, self.db, -1, &[&a, &b, &dout], |device, launch, db| {
+            device.remainder_db(launch, db, &a, &b, &dout)
+        })?;
         da.store()?;
         Ok(())
     }
@@ -509,12 +400,9 @@ impl Run<Any> for ElementwisePow<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let a = self.a.view()?;
         let b = self.b.view()?;
-        elementwise::result(
-            call,
-            self.out,
-            &[&a, &b],
-            |device, launch, out| device.elementwise_pow(launch, out, &a, &b),
-        )
+        elementwise::result(call, self.out, &[&a, &b], |device, launch, out| {
+            device.elementwise_pow(launch, out, &a, &b)
+        })
     }
 }
 
@@ -529,12 +417,9 @@ kernel! {
 impl Run<Any> for ElementwisePowRaw<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let [a, b] = elementwise::aligned([self.a.view()?, self.b.view()?], self.axis)?;
-        elementwise::result(
-            call,
-            self.out,
-            &[&a, &b],
-            |device, launch, out| device.elementwise_pow(launch, out, &a, &b),
-        )
+        elementwise::result(call, self.out, &[&a, &b], |device, launch, out| {
+            device.elementwise_pow(launch, out, &a, &b)
+        })
     }
 }
 
@@ -551,20 +436,12 @@ impl Run<Any> for ElementwisePowGrad<'_> {
         let a = self.a.view()?;
         let b = self.b.view()?;
         let dout = self.dout.view()?;
-        let da = elementwise::early_gradient(
-            call,
-            self.da,
-            -1,
-            &[&a, &b, &dout],
-            |device, launch, da| device.elementwise_pow_da(launch, da, &a, &b, &dout),
-        )?;
-        elementwise::gradient(
-            call,
-            self.db,
-            -1,
-            &[&a, &b, &dout],
-            |device, launch, db| device.elementwise_pow_db(launch, db, &a, &b, &dout),
-        )?;
+        let da = elementwise::early_gradient(call, self.da, -1, &[&a, &b, &dout], |device, launch, da| {
+            device.elementwise_pow_da(launch, da, &a, &b, &dout)
+        })?;
+        elementwise::gradient(call, self.db, -1, &[&a, &b, &dout], |device, launch, db| {
+            device.elementwise_pow_db(launch, db, &a, &b, &dout)
+        })?;
         da.store()?;
         Ok(())
     }
@@ -582,12 +459,9 @@ impl Run<Any> for Maximum<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let a = self.a.view()?;
         let b = self.b.view()?;
-        elementwise::result(
-            call,
-            self.out,
-            &[&a, &b],
-            |device, launch, out| device.maximum(launch, out, &a, &b),
-        )
+        elementwise::result(call, self.out, &[&a, &b], |device, launch, out| {
+            device.maximum(launch, out, &a, &b)
+        })
     }
 }
 
@@ -602,12 +476,9 @@ kernel! {
 impl Run<Any> for MaximumRaw<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let [a, b] = elementwise::aligned([self.a.view()?, self.b.view()?], self.axis)?;
-        elementwise::result(
-            call,
-            self.out,
-            &[&a, &b],
-            |device, launch, out| device.maximum(launch, out, &a, &b),
-        )
+        elementwise::result(call, self.out, &[&a, &b], |device, launch, out| {
+            device.maximum(launch, out, &a, &b)
+        })
     }
 }
 
@@ -624,20 +495,12 @@ impl Run<Any> for MaximumGrad<'_> {
         let a = self.a.view()?;
         let b = self.b.view()?;
         let dout = self.dout.view()?;
-        let da = elementwise::early_gradient(
-            call,
-            self.da,
-            -1,
-            &[&a, &b, &dout],
-            |device, launch, da| device.maximum_da(launch, da, &a, &b, &dout),
-        )?;
-        elementwise::gradient(
-            call,
-            self.db,
-            -1,
-            &[&a, &b, &dout],
-            |device, launch, db| device.maximum_db(launch, db, &a, &b, &dout),
-        )?;
+        let da = elementwise::early_gradient(call, self.da, -1, &[&a, &b, &dout], |device, launch, da| {
+            device.maximum_da(launch, da, &a, &b, &dout)
+        })?;
+        elementwise::gradient(call, self.db, -1, &[&a, &b, &dout], |device, launch, db| {
+            device.maximum_db(launch, db, &a, &b, &dout)
+        })?;
         da.store()?;
         Ok(())
     }
@@ -655,12 +518,9 @@ impl Run<Any> for Minimum<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let a = self.a.view()?;
         let b = self.b.view()?;
-        elementwise::result(
-            call,
-            self.out,
-            &[&a, &b],
-            |device, launch, out| device.minimum(launch, out, &a, &b),
-        )
+        elementwise::result(call, self.out, &[&a, &b], |device, launch, out| {
+            device.minimum(launch, out, &a, &b)
+        })
     }
 }
 
@@ -675,12 +535,9 @@ kernel! {
 impl Run<Any> for MinimumRaw<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let [a, b] = elementwise::aligned([self.a.view()?, self.b.view()?], self.axis)?;
-        elementwise::result(
-            call,
-            self.out,
-            &[&a, &b],
-            |device, launch, out| device.minimum(launch, out, &a, &b),
-        )
+        elementwise::result(call, self.out, &[&a, &b], |device, launch, out| {
+            device.minimum(launch, out, &a, &b)
+        })
     }
 }
 
@@ -697,20 +554,12 @@ impl Run<Any> for MinimumGrad<'_> {
         let a = self.a.view()?;
         let b = self.b.view()?;
         let dout = self.dout.view()?;
-        let da = elementwise::early_gradient(
-            call,
-            self.da,
-            -1,
-            &[&a, &b, &dout],
-            |device, launch, da| device.minimum_da(launch, da, &a, &b, &dout),
-        )?;
-        elementwise::gradient(
-            call,
-            self.db,
-            -1,
-            &[&a, &b, &dout],
-            |device, launch, db| device.minimum_db(launch, db, &a, &b, &dout),
-        )?;
+        let da = elementwise::early_gradient(call, self.da, -1, &[&a, &b, &dout], |device, launch, da| {
+            device.minimum_da(launch, da, &a, &b, &dout)
+        })?;
+        elementwise::gradient(call, self.db, -1, &[&a, &b, &dout], |device, launch, db| {
+            device.minimum_db(launch, db, &a, &b, &dout)
+        })?;
         da.store()?;
         Ok(())
     }
@@ -728,12 +577,7 @@ impl Run<Any> for Fmax<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let a = self.a.view()?;
         let b = self.b.view()?;
-        elementwise::result(
-            call,
-            self.out,
-            &[&a, &b],
-            |device, launch, out| device.fmax(launch, out, &a, &b),
-        )
+        elementwise::result(call, self.out, &[&a, &b], |device, launch, out| device.fmax(launch, out, &a, &b))
     }
 }
 
@@ -750,20 +594,12 @@ impl Run<Any> for FmaxGrad<'_> {
         let a = self.a.view()?;
         let b = self.b.view()?;
         let dout = self.dout.view()?;
-        let da = elementwise::early_gradient(
-            call,
-            self.da,
-            -1,
-            &[&a, &b, &dout],
-            |device, launch, da| device.fmax_da(launch, da, &a, &b, &dout),
-        )?;
-        elementwise::gradient(
-            call,
-            self.db,
-            -1,
-            &[&a, &b, &dout],
-            |device, launch, db| device.fmax_db(launch, db, &a, &b, &dout),
-        )?;
+        let da = elementwise::early_gradient(call, self.da, -1, &[&a, &b, &dout], |device, launch, da| {
+            device.fmax_da(launch, da, &a, &b, &dout)
+        })?;
+        elementwise::gradient(call, self.db, -1, &[&a, &b, &dout], |device, launch, db| {
+            device.fmax_db(launch, db, &a, &b, &dout)
+        })?;
         da.store()?;
         Ok(())
     }
@@ -781,12 +617,7 @@ impl Run<Any> for Fmin<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let a = self.a.view()?;
         let b = self.b.view()?;
-        elementwise::result(
-            call,
-            self.out,
-            &[&a, &b],
-            |device, launch, out| device.fmin(launch, out, &a, &b),
-        )
+        elementwise::result(call, self.out, &[&a, &b], |device, launch, out| device.fmin(launch, out, &a, &b))
     }
 }
 
@@ -803,20 +634,12 @@ impl Run<Any> for FminGrad<'_> {
         let a = self.a.view()?;
         let b = self.b.view()?;
         let dout = self.dout.view()?;
-        let da = elementwise::early_gradient(
-            call,
-            self.da,
-            -1,
-            &[&a, &b, &dout],
-            |device, launch, da| device.fmin_da(launch, da, &a, &b, &dout),
-        )?;
-        elementwise::gradient(
-            call,
-            self.db,
-            -1,
-            &[&a, &b, &dout],
-            |device, launch, db| device.fmin_db(launch, db, &a, &b, &dout),
-        )?;
+        let da = elementwise::early_gradient(call, self.da, -1, &[&a, &b, &dout], |device, launch, da| {
+            device.fmin_da(launch, da, &a, &b, &dout)
+        })?;
+        elementwise::gradient(call, self.db, -1, &[&a, &b, &dout], |device, launch, db| {
+            device.fmin_db(launch, db, &a, &b, &dout)
+        })?;
         da.store()?;
         Ok(())
     }
@@ -834,12 +657,9 @@ impl Run<Any> for Heaviside<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let a = self.a.view()?;
         let b = self.b.view()?;
-        elementwise::result(
-            call,
-            self.out,
-            &[&a, &b],
-            |device, launch, out| device.heaviside(launch, out, &a, &b),
-        )
+        elementwise::result(call, self.out, &[&a, &b], |device, launch, out| {
+            device.heaviside(launch, out, &a, &b)
+        })
     }
 }
 
@@ -855,20 +675,12 @@ impl Run<Any> for HeavisideGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let a = self.a.view()?;
         let dout = self.dout.view()?;
-        let da = elementwise::early_gradient(
-            call,
-            self.da,
-            -1,
-            &[&a, &dout],
-            |device, launch, da| device.heaviside_da(launch, da, &dout),
-        )?;
-        elementwise::gradient(
-            call,
-            self.db,
-            -1,
-            &[&a, &dout],
-            |device, launch, db| device.heaviside_db(launch, db, &a, &dout),
-        )?;
+        let da = elementwise::early_gradient(call, self.da, -1, &[&a, &dout], |device, launch, da| {
+            device.heaviside_da(launch, da, &dout)
+        })?;
+        elementwise::gradient(call, self.db, -1, &[&a, &dout], |device, launch, db| {
+            device.heaviside_db(launch, db, &a, &dout)
+        })?;
         da.store()?;
         Ok(())
     }
@@ -886,12 +698,9 @@ impl Run<Any> for Atan2<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let a = self.a.view()?;
         let b = self.b.view()?;
-        elementwise::result(
-            call,
-            self.out,
-            &[&a, &b],
-            |device, launch, out| device.atan2(launch, out, &a, &b),
-        )
+        elementwise::result(call, self.out, &[&a, &b], |device, launch, out| {
+            device.atan2(launch, out, &a, &b)
+        })
     }
 }
 
@@ -908,20 +717,12 @@ impl Run<Any> for Atan2Grad<'_> {
         let a = self.a.view()?;
         let b = self.b.view()?;
         let dout = self.dout.view()?;
-        let da = elementwise::early_gradient(
-            call,
-            self.da,
-            -1,
-            &[&a, &b, &dout],
-            |device, launch, da| device.atan2_da(launch, da, &a, &b, &dout),
-        )?;
-        elementwise::gradient(
-            call,
-            self.db,
-            -1,
-            &[&a, &b, &dout],
-            |device, launch, db| device.atan2_db(launch, db, &a, &b, &dout),
-        )?;
+        let da = elementwise::early_gradient(call, self.da, -1, &[&a, &b, &dout], |device, launch, da| {
+            device.atan2_da(launch, da, &a, &b, &dout)
+        })?;
+        elementwise::gradient(call, self.db, -1, &[&a, &b, &dout], |device, launch, db| {
+            device.atan2_db(launch, db, &a, &b, &dout)
+        })?;
         da.store()?;
         Ok(())
     }
@@ -939,12 +740,9 @@ impl Run<Any> for Copysign<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let a = self.a.view()?;
         let b = self.b.view()?;
-        elementwise::result(
-            call,
-            self.out,
-            &[&a, &b],
-            |device, launch, out| device.copysign(launch, out, &a, &b),
-        )
+        elementwise::result(call, self.out, &[&a, &b], |device, launch, out| {
+            device.copysign(launch, out, &a, &b)
+        })
     }
 }
 
@@ -961,20 +759,12 @@ impl Run<Any> for CopysignGrad<'_> {
         let a = self.a.view()?;
         let b = self.b.view()?;
         let dout = self.dout.view()?;
-        let da = elementwise::early_gradient(
-            call,
-            self.da,
-            -1,
-            &[&a, &b, &dout],
-            |device, launch, da| device.copysign_da(launch, da, &a, &b, &dout),
-        )?;
-        elementwise::gradient(
-            call,
-            self.db,
-            -1,
-            &[&a, &b, &dout],
-            |device, launch, db| device.copysign_db(launch, db, &dout),
-        )?;
+        let da = elementwise::early_gradient(call, self.da, -1, &[&a, &b, &dout], |device, launch, da| {
+            device.copysign_da(launch, da, &a, &b, &dout)
+        })?;
+        elementwise::gradient(call, self.db, -1, &[&a, &b, &dout], |device, launch, db| {
+            device.copysign_db(launch, db, &dout)
+        })?;
         da.store()?;
         Ok(())
     }
@@ -993,12 +783,9 @@ impl Run<Any> for Lerp<'_> {
         let a = self.a.view()?;
         let b = self.b.view()?;
         let weight = self.weight.view()?;
-        elementwise::result(
-            call,
-            self.out,
-            &[&a, &b, &weight],
-            |device, launch, out| device.lerp(launch, out, &a, &b, &weight),
-        )
+        elementwise::result(call, self.out, &[&a, &b, &weight], |device, launch, out| {
+            device.lerp(launch, out, &a, &b, &weight)
+        })
     }
 }
 
@@ -1020,20 +807,12 @@ impl Run<Any> for LerpGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let weight = self.weight.view()?;
         let dout = self.dout.view()?;
-        let da = elementwise::early_gradient(
-            call,
-            self.da,
-            -1,
-            &[&weight, &dout],
-            |device, launch, da| device.lerp_da(launch, da, &weight, &dout),
-        )?;
-        elementwise::gradient(
-            call,
-            self.db,
-            -1,
-            &[&weight, &dout],
-            |device, launch, db| device.lerp_db(launch, db, &weight, &dout),
-        )?;
+        let da = elementwise::early_gradient(call, self.da, -1, &[&weight, &dout], |device, launch, da| {
+            device.lerp_da(launch, da, &weight, &dout)
+        })?;
+        elementwise::gradient(call, self.db, -1, &[&weight, &dout], |device, launch, db| {
+            device.lerp_db(launch, db, &weight, &dout)
+        })?;
         da.store()?;
         Ok(())
     }
@@ -1051,11 +830,8 @@ impl Run<Any> for TruncDivide<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let a = self.a.view()?;
         let b = self.b.view()?;
-        elementwise::result(
-            call,
-            self.out,
-            &[&a, &b],
-            |device, launch, out| device.trunc_divide(launch, out, &a, &b),
-        )
+        elementwise::result(call, self.out, &[&a, &b], |device, launch, out| {
+            device.trunc_divide(launch, out, &a, &b)
+        })
     }
 }

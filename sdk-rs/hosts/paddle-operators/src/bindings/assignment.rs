@@ -4,18 +4,15 @@
 
 use crate::error::Result;
 use crate::kernel::outputs;
-use crate::kernel::{FLOATS, INTEGERS, BOOL, kernel};
 use crate::kernel::{Any, Call, Output, Registry, Run, Tensor};
+use crate::kernel::{BOOL, FLOATS, INTEGERS, kernel};
 
 /// Registers the kernels of this group.
 pub(super) fn register(registry: Registry) -> Result<()> {
     registry.add_any::<Scatter<'static>>(&["scatter"], &[FLOATS, INTEGERS])?;
     registry.add_any::<ScatterGrad<'static>>(&["scatter_grad"], &[FLOATS, INTEGERS])?;
     registry.add_any::<ScatterNdAdd<'static>>(&["scatter_nd_add"], &[FLOATS, INTEGERS])?;
-    registry
-        .add_any::<
-            ScatterNdAddGrad<'static>,
-        >(&["scatter_nd_add_grad"], &[FLOATS, INTEGERS])?;
+    registry.add_any::<ScatterNdAddGrad<'static>>(&["scatter_nd_add_grad"], &[FLOATS, INTEGERS])?;
     registry.add_any::<IndexAdd<'static>>(&["index_add"], &[FLOATS, INTEGERS])?;
     registry.add_any::<IndexAddGrad<'static>>(&["index_add_grad"], &[FLOATS, INTEGERS])?;
     registry.add_any::<IndexPut<'static>>(&["index_put"], &[FLOATS, INTEGERS, BOOL])?;
@@ -39,9 +36,7 @@ impl Run<Any> for Scatter<'_> {
         let index = self.index.view()?;
         let updates = self.updates.view()?;
         let mut out = self.out.view(outputs::like(&x))?;
-        call.run(|device, launch| {
-            device.scatter(launch, &mut out, &x, &index, &updates, self.overwrite)
-        })
+        call.run(|device, launch| device.scatter(launch, &mut out, &x, &index, &updates, self.overwrite))
     }
 }
 
@@ -57,15 +52,10 @@ impl Run<Any> for ScatterGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let index = self.index.view()?;
         let dout = self.dout.view()?;
-        let mut dx = outputs::wanted(self.dx)?
-            .map(|out| out.view(outputs::like(&dout)))
-            .transpose()?;
-        let mut dupdates = outputs::wanted(self.dupdates)?
-            .map(|out| out.view(outputs::like(&dout)))
-            .transpose()?;
-        call.run(|device, launch| {
-            device.scatter_grad(launch, dx.as_mut(), dupdates.as_mut(), &index, &dout)
-        })
+        let mut dx = outputs::wanted(self.dx)?.map(|out| out.view(outputs::like(&dout))).transpose()?;
+        let mut dupdates =
+            outputs::wanted(self.dupdates)?.map(|out| out.view(outputs::like(&dout))).transpose()?;
+        call.run(|device, launch| device.scatter_grad(launch, dx.as_mut(), dupdates.as_mut(), &index, &dout))
     }
 }
 
@@ -83,9 +73,7 @@ impl Run<Any> for ScatterNdAdd<'_> {
         let index = self.index.view()?;
         let updates = self.updates.view()?;
         let mut out = self.out.view(outputs::like(&x))?;
-        call.run(|device, launch| {
-            device.scatter_nd_add(launch, &mut out, &x, &index, &updates)
-        })
+        call.run(|device, launch| device.scatter_nd_add(launch, &mut out, &x, &index, &updates))
     }
 }
 
@@ -101,21 +89,11 @@ impl Run<Any> for ScatterNdAddGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let index = self.index.view()?;
         let dout = self.dout.view()?;
-        let mut dx = outputs::wanted(self.dx)?
-            .map(|out| out.view(outputs::like(&dout)))
-            .transpose()?;
-        let mut dupdates = outputs::wanted(self.dupdates)?
-            .map(|out| out.view(outputs::like(&dout)))
-            .transpose()?;
+        let mut dx = outputs::wanted(self.dx)?.map(|out| out.view(outputs::like(&dout))).transpose()?;
+        let mut dupdates =
+            outputs::wanted(self.dupdates)?.map(|out| out.view(outputs::like(&dout))).transpose()?;
         call.run(|device, launch| {
-            device
-                .scatter_nd_add_grad(
-                    launch,
-                    dx.as_mut(),
-                    dupdates.as_mut(),
-                    &index,
-                    &dout,
-                )
+            device.scatter_nd_add_grad(launch, dx.as_mut(), dupdates.as_mut(), &index, &dout)
         })
     }
 }
@@ -135,15 +113,7 @@ impl Run<Any> for IndexAdd<'_> {
         let add_value = self.add_value.view()?;
         let mut out = self.out.view(outputs::like(&x))?;
         call.run(|device, launch| {
-            device
-                .index_add(
-                    launch,
-                    &mut out,
-                    &x,
-                    &index,
-                    &add_value,
-                    i64::from(self.axis),
-                )
+            device.index_add(launch, &mut out, &x, &index, &add_value, i64::from(self.axis))
         })
     }
 }
@@ -160,22 +130,18 @@ impl Run<Any> for IndexAddGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let index = self.index.view()?;
         let dout = self.dout.view()?;
-        let mut dx = outputs::wanted(self.dx)?
-            .map(|out| out.view(outputs::like(&dout)))
-            .transpose()?;
-        let mut dadd_value = outputs::wanted(self.dadd_value)?
-            .map(|out| out.view(outputs::like(&dout)))
-            .transpose()?;
+        let mut dx = outputs::wanted(self.dx)?.map(|out| out.view(outputs::like(&dout))).transpose()?;
+        let mut dadd_value =
+            outputs::wanted(self.dadd_value)?.map(|out| out.view(outputs::like(&dout))).transpose()?;
         call.run(|device, launch| {
-            device
-                .index_add_grad(
-                    launch,
-                    dx.as_mut(),
-                    dadd_value.as_mut(),
-                    &index,
-                    &dout,
-                    i64::from(self.axis),
-                )
+            device.index_add_grad(
+                launch,
+                dx.as_mut(),
+                dadd_value.as_mut(),
+                &index,
+                &dout,
+                i64::from(self.axis),
+            )
         })
     }
 }
@@ -191,16 +157,10 @@ kernel! {
 impl Run<Any> for IndexPut<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
-        let indices = self
-            .indices
-            .into_iter()
-            .map(Tensor::view)
-            .collect::<Result<Vec<_>>>()?;
+        let indices = self.indices.into_iter().map(Tensor::view).collect::<Result<Vec<_>>>()?;
         let value = self.value.view()?;
         let mut out = self.out.view(outputs::like(&x))?;
-        call.run(|device, launch| {
-            device.index_put(launch, &mut out, &x, &indices, &value, self.accumulate)
-        })
+        call.run(|device, launch| device.index_put(launch, &mut out, &x, &indices, &value, self.accumulate))
     }
 }
 
@@ -214,28 +174,13 @@ kernel! {
 }
 impl Run<Any> for IndexPutGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
-        let indices = self
-            .indices
-            .into_iter()
-            .map(Tensor::view)
-            .collect::<Result<Vec<_>>>()?;
+        let indices = self.indices.into_iter().map(Tensor::view).collect::<Result<Vec<_>>>()?;
         let dout = self.dout.view()?;
-        let mut dx = outputs::wanted(self.dx)?
-            .map(|out| out.view(outputs::like(&dout)))
-            .transpose()?;
-        let mut dvalue = outputs::wanted(self.dvalue)?
-            .map(|out| out.view(outputs::like(&dout)))
-            .transpose()?;
+        let mut dx = outputs::wanted(self.dx)?.map(|out| out.view(outputs::like(&dout))).transpose()?;
+        let mut dvalue =
+            outputs::wanted(self.dvalue)?.map(|out| out.view(outputs::like(&dout))).transpose()?;
         call.run(|device, launch| {
-            device
-                .index_put_grad(
-                    launch,
-                    dx.as_mut(),
-                    dvalue.as_mut(),
-                    &indices,
-                    &dout,
-                    self.accumulate,
-                )
+            device.index_put_grad(launch, dx.as_mut(), dvalue.as_mut(), &indices, &dout, self.accumulate)
         })
     }
 }
@@ -255,17 +200,16 @@ impl Run<Any> for PutAlongAxis<'_> {
         let value = self.value.view()?;
         let mut out = self.out.view(outputs::like(&x))?;
         call.run(|device, launch| {
-            device
-                .put_along_axis(
-                    launch,
-                    &mut out,
-                    &x,
-                    &index,
-                    &value,
-                    i64::from(self.axis),
-                    self.reduce,
-                    self.include_self,
-                )
+            device.put_along_axis(
+                launch,
+                &mut out,
+                &x,
+                &index,
+                &value,
+                i64::from(self.axis),
+                self.reduce,
+                self.include_self,
+            )
         })
     }
 }
@@ -291,27 +235,23 @@ impl Run<Any> for PutAlongAxisGrad<'_> {
         let value = self.value.view()?;
         let out = self.out.view()?;
         let dout = self.dout.view()?;
-        let mut dx = outputs::wanted(self.dx)?
-            .map(|out| out.view(outputs::like(&x)))
-            .transpose()?;
-        let mut dvalue = outputs::wanted(self.dvalue)?
-            .map(|out| out.view(outputs::like(&value)))
-            .transpose()?;
+        let mut dx = outputs::wanted(self.dx)?.map(|out| out.view(outputs::like(&x))).transpose()?;
+        let mut dvalue =
+            outputs::wanted(self.dvalue)?.map(|out| out.view(outputs::like(&value))).transpose()?;
         call.run(|device, launch| {
-            device
-                .put_along_axis_grad(
-                    launch,
-                    dx.as_mut(),
-                    dvalue.as_mut(),
-                    &x,
-                    &index,
-                    &value,
-                    &out,
-                    &dout,
-                    i64::from(self.axis),
-                    self.reduce,
-                    self.include_self,
-                )
+            device.put_along_axis_grad(
+                launch,
+                dx.as_mut(),
+                dvalue.as_mut(),
+                &x,
+                &index,
+                &value,
+                &out,
+                &dout,
+                i64::from(self.axis),
+                self.reduce,
+                self.include_self,
+            )
         })
     }
 }

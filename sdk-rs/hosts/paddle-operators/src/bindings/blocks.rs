@@ -2,11 +2,11 @@
 
 //! Windows, blocks of pixels and groups of channels, moved about, and gradients.
 
-use tenon::device::Release;
 use crate::error::Result;
 use crate::kernel::outputs;
-use crate::kernel::{FLOATS, INTEGERS, BOOL, COMPLEX, kernel};
 use crate::kernel::{Any, Call, Output, Registry, Run, Tensor};
+use crate::kernel::{BOOL, COMPLEX, FLOATS, INTEGERS, kernel};
+use tenon::device::Release;
 
 /// Registers the kernels of this group.
 pub(super) fn register(registry: Registry) -> Result<()> {
@@ -14,48 +14,31 @@ pub(super) fn register(registry: Registry) -> Result<()> {
     registry.add_any::<UnfoldGrad<'static>>(&["unfold_grad"], &[FLOATS, INTEGERS])?;
     registry.add_any::<Fold<'static>>(&["fold"], &[FLOATS, INTEGERS])?;
     registry.add_any::<FoldGrad<'static>>(&["fold_grad"], &[FLOATS, INTEGERS])?;
+    registry.add_any::<PixelShuffle<'static>>(&["pixel_shuffle"], &[FLOATS, INTEGERS, BOOL, COMPLEX])?;
     registry
-        .add_any::<
-            PixelShuffle<'static>,
-        >(&["pixel_shuffle"], &[FLOATS, INTEGERS, BOOL, COMPLEX])?;
-    registry
-        .add_any::<
-            PixelShuffleGrad<'static>,
-        >(&["pixel_shuffle_grad"], &[FLOATS, INTEGERS, BOOL, COMPLEX])?;
-    registry
-        .add_any::<
-            PixelUnshuffle<'static>,
-        >(&["pixel_unshuffle"], &[FLOATS, INTEGERS, BOOL, COMPLEX])?;
-    registry
-        .add_any::<
-            PixelUnshuffleGrad<'static>,
-        >(&["pixel_unshuffle_grad"], &[FLOATS, INTEGERS, BOOL, COMPLEX])?;
-    registry
-        .add_any::<
-            ChannelShuffle<'static>,
-        >(&["channel_shuffle"], &[FLOATS, INTEGERS, BOOL, COMPLEX])?;
-    registry
-        .add_any::<
-            ChannelShuffleGrad<'static>,
-        >(&["channel_shuffle_grad"], &[FLOATS, INTEGERS, BOOL, COMPLEX])?;
+        .add_any::<PixelShuffleGrad<'static>>(&["pixel_shuffle_grad"], &[FLOATS, INTEGERS, BOOL, COMPLEX])?;
+    registry.add_any::<PixelUnshuffle<'static>>(&["pixel_unshuffle"], &[FLOATS, INTEGERS, BOOL, COMPLEX])?;
+    registry.add_any::<PixelUnshuffleGrad<'static>>(
+        &["pixel_unshuffle_grad"],
+        &[FLOATS, INTEGERS, BOOL, COMPLEX],
+    )?;
+    registry.add_any::<ChannelShuffle<'static>>(&["channel_shuffle"], &[FLOATS, INTEGERS, BOOL, COMPLEX])?;
+    registry.add_any::<ChannelShuffleGrad<'static>>(
+        &["channel_shuffle_grad"],
+        &[FLOATS, INTEGERS, BOOL, COMPLEX],
+    )?;
     if registry.release() >= Release::V3_0 {
         registry
-            .add_any::<
-                ShuffleChannel<'static>,
-            >(&["channel_shuffle"], &[FLOATS, INTEGERS, BOOL, COMPLEX])?;
+            .add_any::<ShuffleChannel<'static>>(&["channel_shuffle"], &[FLOATS, INTEGERS, BOOL, COMPLEX])?;
     }
     if registry.release() >= Release::V3_0 {
-        registry
-            .add_any::<
-                ShuffleChannelGrad<'static>,
-            >(&["channel_shuffle_grad"], &[FLOATS, INTEGERS, BOOL, COMPLEX])?;
+        registry.add_any::<ShuffleChannelGrad<'static>>(
+            &["channel_shuffle_grad"],
+            &[FLOATS, INTEGERS, BOOL, COMPLEX],
+        )?;
     }
-    registry
-        .add_any::<TemporalShift<'static>>(&["temporal_shift"], &[FLOATS, INTEGERS])?;
-    registry
-        .add_any::<
-            TemporalShiftGrad<'static>,
-        >(&["temporal_shift_grad"], &[FLOATS, INTEGERS])?;
+    registry.add_any::<TemporalShift<'static>>(&["temporal_shift"], &[FLOATS, INTEGERS])?;
+    registry.add_any::<TemporalShiftGrad<'static>>(&["temporal_shift_grad"], &[FLOATS, INTEGERS])?;
     Ok(())
 }
 
@@ -75,32 +58,13 @@ kernel! {
 impl Run<Any> for Unfold<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
-        let kernel_sizes: Vec<i64> = self
-            .kernel_sizes
-            .iter()
-            .copied()
-            .map(i64::from)
-            .collect();
+        let kernel_sizes: Vec<i64> = self.kernel_sizes.iter().copied().map(i64::from).collect();
         let strides: Vec<i64> = self.strides.iter().copied().map(i64::from).collect();
         let paddings: Vec<i64> = self.paddings.iter().copied().map(i64::from).collect();
-        let dilations: Vec<i64> = self
-            .dilations
-            .iter()
-            .copied()
-            .map(i64::from)
-            .collect();
+        let dilations: Vec<i64> = self.dilations.iter().copied().map(i64::from).collect();
         let mut out = self.out.view(outputs::like(&x))?;
         call.run(|device, launch| {
-            device
-                .unfold(
-                    launch,
-                    &mut out,
-                    &x,
-                    &kernel_sizes,
-                    &strides,
-                    &paddings,
-                    &dilations,
-                )
+            device.unfold(launch, &mut out, &x, &kernel_sizes, &strides, &paddings, &dilations)
         })
     }
 }
@@ -121,32 +85,13 @@ kernel! {
 impl Run<Any> for UnfoldGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let dout = self.dout.view()?;
-        let kernel_sizes: Vec<i64> = self
-            .kernel_sizes
-            .iter()
-            .copied()
-            .map(i64::from)
-            .collect();
+        let kernel_sizes: Vec<i64> = self.kernel_sizes.iter().copied().map(i64::from).collect();
         let strides: Vec<i64> = self.strides.iter().copied().map(i64::from).collect();
         let paddings: Vec<i64> = self.paddings.iter().copied().map(i64::from).collect();
-        let dilations: Vec<i64> = self
-            .dilations
-            .iter()
-            .copied()
-            .map(i64::from)
-            .collect();
+        let dilations: Vec<i64> = self.dilations.iter().copied().map(i64::from).collect();
         let mut dx = self.dx.view(outputs::like(&dout))?;
         call.run(|device, launch| {
-            device
-                .unfold_grad(
-                    launch,
-                    &mut dx,
-                    &dout,
-                    &kernel_sizes,
-                    &strides,
-                    &paddings,
-                    &dilations,
-                )
+            device.unfold_grad(launch, &mut dx, &dout, &kernel_sizes, &strides, &paddings, &dilations)
         })
     }
 }
@@ -168,32 +113,13 @@ kernel! {
 impl Run<Any> for Fold<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
-        let kernel_sizes: Vec<i64> = self
-            .kernel_sizes
-            .iter()
-            .copied()
-            .map(i64::from)
-            .collect();
+        let kernel_sizes: Vec<i64> = self.kernel_sizes.iter().copied().map(i64::from).collect();
         let strides: Vec<i64> = self.strides.iter().copied().map(i64::from).collect();
         let paddings: Vec<i64> = self.paddings.iter().copied().map(i64::from).collect();
-        let dilations: Vec<i64> = self
-            .dilations
-            .iter()
-            .copied()
-            .map(i64::from)
-            .collect();
+        let dilations: Vec<i64> = self.dilations.iter().copied().map(i64::from).collect();
         let mut out = self.out.view(outputs::like(&x))?;
         call.run(|device, launch| {
-            device
-                .fold(
-                    launch,
-                    &mut out,
-                    &x,
-                    &kernel_sizes,
-                    &strides,
-                    &paddings,
-                    &dilations,
-                )
+            device.fold(launch, &mut out, &x, &kernel_sizes, &strides, &paddings, &dilations)
         })
     }
 }
@@ -215,32 +141,13 @@ kernel! {
 impl Run<Any> for FoldGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let dout = self.dout.view()?;
-        let kernel_sizes: Vec<i64> = self
-            .kernel_sizes
-            .iter()
-            .copied()
-            .map(i64::from)
-            .collect();
+        let kernel_sizes: Vec<i64> = self.kernel_sizes.iter().copied().map(i64::from).collect();
         let strides: Vec<i64> = self.strides.iter().copied().map(i64::from).collect();
         let paddings: Vec<i64> = self.paddings.iter().copied().map(i64::from).collect();
-        let dilations: Vec<i64> = self
-            .dilations
-            .iter()
-            .copied()
-            .map(i64::from)
-            .collect();
+        let dilations: Vec<i64> = self.dilations.iter().copied().map(i64::from).collect();
         let mut dx = self.dx.view(outputs::like(&dout))?;
         call.run(|device, launch| {
-            device
-                .fold_grad(
-                    launch,
-                    &mut dx,
-                    &dout,
-                    &kernel_sizes,
-                    &strides,
-                    &paddings,
-                    &dilations,
-                )
+            device.fold_grad(launch, &mut dx, &dout, &kernel_sizes, &strides, &paddings, &dilations)
         })
     }
 }
@@ -258,14 +165,7 @@ impl Run<Any> for PixelShuffle<'_> {
         let x = self.x.view()?;
         let mut out = self.out.view(outputs::like(&x))?;
         call.run(|device, launch| {
-            device
-                .pixel_shuffle(
-                    launch,
-                    &mut out,
-                    &x,
-                    i64::from(self.upscale_factor),
-                    self.data_format,
-                )
+            device.pixel_shuffle(launch, &mut out, &x, i64::from(self.upscale_factor), self.data_format)
         })
     }
 }
@@ -283,14 +183,13 @@ impl Run<Any> for PixelShuffleGrad<'_> {
         let dout = self.dout.view()?;
         let mut dx = self.dx.view(outputs::like(&dout))?;
         call.run(|device, launch| {
-            device
-                .pixel_shuffle_grad(
-                    launch,
-                    &mut dx,
-                    &dout,
-                    i64::from(self.upscale_factor),
-                    self.data_format,
-                )
+            device.pixel_shuffle_grad(
+                launch,
+                &mut dx,
+                &dout,
+                i64::from(self.upscale_factor),
+                self.data_format,
+            )
         })
     }
 }
@@ -308,14 +207,7 @@ impl Run<Any> for PixelUnshuffle<'_> {
         let x = self.x.view()?;
         let mut out = self.out.view(outputs::like(&x))?;
         call.run(|device, launch| {
-            device
-                .pixel_unshuffle(
-                    launch,
-                    &mut out,
-                    &x,
-                    i64::from(self.downscale_factor),
-                    self.data_format,
-                )
+            device.pixel_unshuffle(launch, &mut out, &x, i64::from(self.downscale_factor), self.data_format)
         })
     }
 }
@@ -333,14 +225,13 @@ impl Run<Any> for PixelUnshuffleGrad<'_> {
         let dout = self.dout.view()?;
         let mut dx = self.dx.view(outputs::like(&dout))?;
         call.run(|device, launch| {
-            device
-                .pixel_unshuffle_grad(
-                    launch,
-                    &mut dx,
-                    &dout,
-                    i64::from(self.downscale_factor),
-                    self.data_format,
-                )
+            device.pixel_unshuffle_grad(
+                launch,
+                &mut dx,
+                &dout,
+                i64::from(self.downscale_factor),
+                self.data_format,
+            )
         })
     }
 }
@@ -358,14 +249,7 @@ impl Run<Any> for ChannelShuffle<'_> {
         let x = self.x.view()?;
         let mut out = self.out.view(outputs::like(&x))?;
         call.run(|device, launch| {
-            device
-                .channel_shuffle(
-                    launch,
-                    &mut out,
-                    &x,
-                    i64::from(self.groups),
-                    self.data_format,
-                )
+            device.channel_shuffle(launch, &mut out, &x, i64::from(self.groups), self.data_format)
         })
     }
 }
@@ -383,14 +267,7 @@ impl Run<Any> for ChannelShuffleGrad<'_> {
         let dout = self.dout.view()?;
         let mut dx = self.dx.view(outputs::like(&dout))?;
         call.run(|device, launch| {
-            device
-                .channel_shuffle_grad(
-                    launch,
-                    &mut dx,
-                    &dout,
-                    i64::from(self.groups),
-                    self.data_format,
-                )
+            device.channel_shuffle_grad(launch, &mut dx, &dout, i64::from(self.groups), self.data_format)
         })
     }
 }
@@ -426,14 +303,7 @@ impl Run<Any> for ShuffleChannelGrad<'_> {
         let dout = self.dout.view()?;
         let mut dx = self.dx.view(outputs::like(&dout))?;
         call.run(|device, launch| {
-            device
-                .channel_shuffle_grad(
-                    launch,
-                    &mut dx,
-                    &dout,
-                    i64::from(self.groups),
-                    "NCHW",
-                )
+            device.channel_shuffle_grad(launch, &mut dx, &dout, i64::from(self.groups), "NCHW")
         })
     }
 }
@@ -451,15 +321,14 @@ impl Run<Any> for TemporalShift<'_> {
         let x = self.x.view()?;
         let mut out = self.out.view(outputs::like(&x))?;
         call.run(|device, launch| {
-            device
-                .temporal_shift(
-                    launch,
-                    &mut out,
-                    &x,
-                    i64::from(self.seg_num),
-                    f64::from(self.shift_ratio),
-                    self.data_format,
-                )
+            device.temporal_shift(
+                launch,
+                &mut out,
+                &x,
+                i64::from(self.seg_num),
+                f64::from(self.shift_ratio),
+                self.data_format,
+            )
         })
     }
 }
@@ -477,15 +346,14 @@ impl Run<Any> for TemporalShiftGrad<'_> {
         let dout = self.dout.view()?;
         let mut dx = self.dx.view(outputs::like(&dout))?;
         call.run(|device, launch| {
-            device
-                .temporal_shift_grad(
-                    launch,
-                    &mut dx,
-                    &dout,
-                    i64::from(self.seg_num),
-                    f64::from(self.shift_ratio),
-                    self.data_format,
-                )
+            device.temporal_shift_grad(
+                launch,
+                &mut dx,
+                &dout,
+                i64::from(self.seg_num),
+                f64::from(self.shift_ratio),
+                self.data_format,
+            )
         })
     }
 }

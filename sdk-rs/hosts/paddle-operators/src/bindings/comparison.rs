@@ -4,8 +4,8 @@
 
 use crate::error::Result;
 use crate::kernel::elementwise;
-use crate::kernel::{FLOATS, INTEGERS, BOOL, kernel};
 use crate::kernel::{Any, Call, Output, Registry, Run, Scalar, Tensor};
+use crate::kernel::{BOOL, FLOATS, INTEGERS, kernel};
 
 /// Registers the kernels of this group.
 pub(super) fn register(registry: Registry) -> Result<()> {
@@ -16,22 +16,11 @@ pub(super) fn register(registry: Registry) -> Result<()> {
     registry.add_any::<LessThan<'static>>(&["less_than"], &[FLOATS, INTEGERS, BOOL])?;
     registry.add_any::<LessThanRaw<'static>>(&["less_than"], &[FLOATS, INTEGERS, BOOL])?;
     registry.add_any::<LessEqual<'static>>(&["less_equal"], &[FLOATS, INTEGERS, BOOL])?;
-    registry
-        .add_any::<LessEqualRaw<'static>>(&["less_equal"], &[FLOATS, INTEGERS, BOOL])?;
-    registry
-        .add_any::<GreaterThan<'static>>(&["greater_than"], &[FLOATS, INTEGERS, BOOL])?;
-    registry
-        .add_any::<
-            GreaterThanRaw<'static>,
-        >(&["greater_than"], &[FLOATS, INTEGERS, BOOL])?;
-    registry
-        .add_any::<
-            GreaterEqual<'static>,
-        >(&["greater_equal"], &[FLOATS, INTEGERS, BOOL])?;
-    registry
-        .add_any::<
-            GreaterEqualRaw<'static>,
-        >(&["greater_equal"], &[FLOATS, INTEGERS, BOOL])?;
+    registry.add_any::<LessEqualRaw<'static>>(&["less_equal"], &[FLOATS, INTEGERS, BOOL])?;
+    registry.add_any::<GreaterThan<'static>>(&["greater_than"], &[FLOATS, INTEGERS, BOOL])?;
+    registry.add_any::<GreaterThanRaw<'static>>(&["greater_than"], &[FLOATS, INTEGERS, BOOL])?;
+    registry.add_any::<GreaterEqual<'static>>(&["greater_equal"], &[FLOATS, INTEGERS, BOOL])?;
+    registry.add_any::<GreaterEqualRaw<'static>>(&["greater_equal"], &[FLOATS, INTEGERS, BOOL])?;
     registry.add_any::<Isclose<'static>>(&["is_close"], &[FLOATS])?;
     registry.add_any::<Isnan<'static>>(&["is_nan"], &[FLOATS, INTEGERS])?;
     registry.add_any::<Isinf<'static>>(&["is_inf"], &[FLOATS, INTEGERS])?;
@@ -51,11 +40,7 @@ impl Run<Any> for Equal<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let a = self.a.view()?;
         let b = self.b.view()?;
-        elementwise::test(
-            call,
-            self.out,
-            |device, launch, out| device.equal(launch, out, &a, &b),
-        )
+        elementwise::test(call, self.out, |device, launch, out| device.equal(launch, out, &a, &b))
     }
 }
 
@@ -70,11 +55,7 @@ kernel! {
 impl Run<Any> for EqualRaw<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let [a, b] = elementwise::aligned([self.a.view()?, self.b.view()?], self.axis)?;
-        elementwise::test(
-            call,
-            self.out,
-            |device, launch, out| device.equal(launch, out, &a, &b),
-        )
+        elementwise::test(call, self.out, |device, launch, out| device.equal(launch, out, &a, &b))
     }
 }
 
@@ -90,11 +71,7 @@ impl Run<Any> for NotEqual<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let a = self.a.view()?;
         let b = self.b.view()?;
-        elementwise::test(
-            call,
-            self.out,
-            |device, launch, out| device.not_equal(launch, out, &a, &b),
-        )
+        elementwise::test(call, self.out, |device, launch, out| device.not_equal(launch, out, &a, &b))
     }
 }
 
@@ -109,11 +86,7 @@ kernel! {
 impl Run<Any> for NotEqualRaw<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let [a, b] = elementwise::aligned([self.a.view()?, self.b.view()?], self.axis)?;
-        elementwise::test(
-            call,
-            self.out,
-            |device, launch, out| device.not_equal(launch, out, &a, &b),
-        )
+        elementwise::test(call, self.out, |device, launch, out| device.not_equal(launch, out, &a, &b))
     }
 }
 
@@ -129,11 +102,7 @@ impl Run<Any> for LessThan<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let a = self.a.view()?;
         let b = self.b.view()?;
-        elementwise::test(
-            call,
-            self.out,
-            |device, launch, out| device.less_than(launch, out, &a, &b),
-        )
+        elementwise::test(call, self.out, |device, launch, out| device.less_than(launch, out, &a, &b))
     }
 }
 
@@ -148,11 +117,7 @@ kernel! {
 impl Run<Any> for LessThanRaw<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let [a, b] = elementwise::aligned([self.a.view()?, self.b.view()?], self.axis)?;
-        elementwise::test(
-            call,
-            self.out,
-            |device, launch, out| device.less_than(launch, out, &a, &b),
-        )
+        elementwise::test(call, self.out, |device, launch, out| device.less_than(launch, out, &a, &b))
     }
 }
 
@@ -168,11 +133,7 @@ impl Run<Any> for LessEqual<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let a = self.a.view()?;
         let b = self.b.view()?;
-        elementwise::test(
-            call,
-            self.out,
-            |device, launch, out| device.less_equal(launch, out, &a, &b),
-        )
+        elementwise::test(call, self.out, |device, launch, out| device.less_equal(launch, out, &a, &b))
     }
 }
 
@@ -187,11 +148,7 @@ kernel! {
 impl Run<Any> for LessEqualRaw<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let [a, b] = elementwise::aligned([self.a.view()?, self.b.view()?], self.axis)?;
-        elementwise::test(
-            call,
-            self.out,
-            |device, launch, out| device.less_equal(launch, out, &a, &b),
-        )
+        elementwise::test(call, self.out, |device, launch, out| device.less_equal(launch, out, &a, &b))
     }
 }
 
@@ -207,11 +164,7 @@ impl Run<Any> for GreaterThan<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let a = self.a.view()?;
         let b = self.b.view()?;
-        elementwise::test(
-            call,
-            self.out,
-            |device, launch, out| device.greater_than(launch, out, &a, &b),
-        )
+        elementwise::test(call, self.out, |device, launch, out| device.greater_than(launch, out, &a, &b))
     }
 }
 
@@ -226,11 +179,7 @@ kernel! {
 impl Run<Any> for GreaterThanRaw<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let [a, b] = elementwise::aligned([self.a.view()?, self.b.view()?], self.axis)?;
-        elementwise::test(
-            call,
-            self.out,
-            |device, launch, out| device.greater_than(launch, out, &a, &b),
-        )
+        elementwise::test(call, self.out, |device, launch, out| device.greater_than(launch, out, &a, &b))
     }
 }
 
@@ -246,11 +195,7 @@ impl Run<Any> for GreaterEqual<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let a = self.a.view()?;
         let b = self.b.view()?;
-        elementwise::test(
-            call,
-            self.out,
-            |device, launch, out| device.greater_equal(launch, out, &a, &b),
-        )
+        elementwise::test(call, self.out, |device, launch, out| device.greater_equal(launch, out, &a, &b))
     }
 }
 
@@ -265,11 +210,7 @@ kernel! {
 impl Run<Any> for GreaterEqualRaw<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let [a, b] = elementwise::aligned([self.a.view()?, self.b.view()?], self.axis)?;
-        elementwise::test(
-            call,
-            self.out,
-            |device, launch, out| device.greater_equal(launch, out, &a, &b),
-        )
+        elementwise::test(call, self.out, |device, launch, out| device.greater_equal(launch, out, &a, &b))
     }
 }
 
@@ -287,13 +228,9 @@ impl Run<Any> for Isclose<'_> {
         let b = self.b.view()?;
         let rtol = self.rtol.to_f64()?;
         let atol = self.atol.to_f64()?;
-        elementwise::test(
-            call,
-            self.out,
-            |device, launch, out| {
-                device.is_close(launch, out, &a, &b, rtol, atol, self.equal_nan)
-            },
-        )
+        elementwise::test(call, self.out, |device, launch, out| {
+            device.is_close(launch, out, &a, &b, rtol, atol, self.equal_nan)
+        })
     }
 }
 
@@ -308,11 +245,7 @@ kernel! {
 impl Run<Any> for Isnan<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
-        elementwise::test(
-            call,
-            self.out,
-            |device, launch, out| device.is_nan(launch, out, &x),
-        )
+        elementwise::test(call, self.out, |device, launch, out| device.is_nan(launch, out, &x))
     }
 }
 
@@ -327,11 +260,7 @@ kernel! {
 impl Run<Any> for Isinf<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
-        elementwise::test(
-            call,
-            self.out,
-            |device, launch, out| device.is_inf(launch, out, &x),
-        )
+        elementwise::test(call, self.out, |device, launch, out| device.is_inf(launch, out, &x))
     }
 }
 
@@ -346,10 +275,6 @@ kernel! {
 impl Run<Any> for Isfinite<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
-        elementwise::test(
-            call,
-            self.out,
-            |device, launch, out| device.is_finite(launch, out, &x),
-        )
+        elementwise::test(call, self.out, |device, launch, out| device.is_finite(launch, out, &x))
     }
 }

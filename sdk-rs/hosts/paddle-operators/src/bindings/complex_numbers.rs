@@ -2,12 +2,12 @@
 
 //! Complex numbers and their parts, and gradients.
 
-use tenon::device::DataType;
-use tenon::device::Release;
 use crate::error::Result;
 use crate::kernel::outputs;
-use crate::kernel::{FLOATS, INTEGERS, COMPLEX, kernel};
 use crate::kernel::{Any, Call, Output, Registry, Run, Tensor};
+use crate::kernel::{COMPLEX, FLOATS, INTEGERS, kernel};
+use tenon::device::DataType;
+use tenon::device::Release;
 
 /// Registers the kernels of this group.
 pub(super) fn register(registry: Registry) -> Result<()> {
@@ -39,10 +39,7 @@ pub(super) fn register(registry: Registry) -> Result<()> {
     if registry.release() <= Release::V2_6 {
         registry.add_any::<AsReal<'static>>(&["as_real"], &[COMPLEX])?;
     }
-    registry
-        .add_mixed::<
-            Matmul<'static>,
-        >(&["complex_matmul", "complex_matmul_out_shape"], &[COMPLEX])?;
+    registry.add_mixed::<Matmul<'static>>(&["complex_matmul", "complex_matmul_out_shape"], &[COMPLEX])?;
     registry.add_mixed::<MatmulGrad<'static>>(&["complex_matmul_grad"], &[COMPLEX])?;
     registry.add_mixed::<Kron<'static>>(&["complex_kron"], &[COMPLEX])?;
     registry.add_mixed::<KronGrad<'static>>(&["complex_kron_grad"], &[COMPLEX])?;
@@ -207,15 +204,11 @@ kernel! {
 impl Run<Any> for ComplexGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let dout = self.dout.view()?;
-        let mut dreal = outputs::wanted(self.dreal)?
-            .map(|out| out.view(outputs::real_of(&dout)?))
-            .transpose()?;
-        let mut dimag = outputs::wanted(self.dimag)?
-            .map(|out| out.view(outputs::real_of(&dout)?))
-            .transpose()?;
-        call.run(|device, launch| {
-            device.complex_grad(launch, dreal.as_mut(), dimag.as_mut(), &dout)
-        })
+        let mut dreal =
+            outputs::wanted(self.dreal)?.map(|out| out.view(outputs::real_of(&dout)?)).transpose()?;
+        let mut dimag =
+            outputs::wanted(self.dimag)?.map(|out| out.view(outputs::real_of(&dout)?)).transpose()?;
+        call.run(|device, launch| device.complex_grad(launch, dreal.as_mut(), dimag.as_mut(), &dout))
     }
 }
 
@@ -327,29 +320,13 @@ impl Run<Any> for Matmul<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let a = self.a.view()?;
         let b = self.b.view()?;
-        let dims = call
-            .run(|device, launch| {
-                device
-                    .complex_matmul_out_shape(
-                        launch,
-                        &a,
-                        &b,
-                        self.transpose_a,
-                        self.transpose_b,
-                    )
-            })?;
+        let dims = call.run(|device, launch| {
+            device.complex_matmul_out_shape(launch, &a, &b, self.transpose_a, self.transpose_b)
+        })?;
         self.out.reshape(&dims)?;
         let mut out = self.out.view(outputs::widest_complex([&a, &b])?)?;
         call.run(|device, launch| {
-            device
-                .complex_matmul(
-                    launch,
-                    &mut out,
-                    &a,
-                    &b,
-                    self.transpose_a,
-                    self.transpose_b,
-                )
+            device.complex_matmul(launch, &mut out, &a, &b, self.transpose_a, self.transpose_b)
         })
     }
 }
@@ -367,24 +344,19 @@ impl Run<Any> for MatmulGrad<'_> {
         let a = self.a.view()?;
         let b = self.b.view()?;
         let dout = self.dout.view()?;
-        let mut da = outputs::wanted(self.da)?
-            .map(|out| out.view(outputs::like(&a)))
-            .transpose()?;
-        let mut db = outputs::wanted(self.db)?
-            .map(|out| out.view(outputs::like(&b)))
-            .transpose()?;
+        let mut da = outputs::wanted(self.da)?.map(|out| out.view(outputs::like(&a))).transpose()?;
+        let mut db = outputs::wanted(self.db)?.map(|out| out.view(outputs::like(&b))).transpose()?;
         call.run(|device, launch| {
-            device
-                .complex_matmul_grad(
-                    launch,
-                    da.as_mut(),
-                    db.as_mut(),
-                    &a,
-                    &b,
-                    &dout,
-                    self.transpose_a,
-                    self.transpose_b,
-                )
+            device.complex_matmul_grad(
+                launch,
+                da.as_mut(),
+                db.as_mut(),
+                &a,
+                &b,
+                &dout,
+                self.transpose_a,
+                self.transpose_b,
+            )
         })
     }
 }
@@ -419,22 +391,11 @@ impl Run<Any> for KronGrad<'_> {
         let x = self.x.view()?;
         let other = self.other.view()?;
         let dout = self.dout.view()?;
-        let mut dx = outputs::wanted(self.dx)?
-            .map(|out| out.view(outputs::like(&x)))
-            .transpose()?;
-        let mut dother = outputs::wanted(self.dother)?
-            .map(|out| out.view(outputs::like(&other)))
-            .transpose()?;
+        let mut dx = outputs::wanted(self.dx)?.map(|out| out.view(outputs::like(&x))).transpose()?;
+        let mut dother =
+            outputs::wanted(self.dother)?.map(|out| out.view(outputs::like(&other))).transpose()?;
         call.run(|device, launch| {
-            device
-                .complex_kron_grad(
-                    launch,
-                    dx.as_mut(),
-                    dother.as_mut(),
-                    &x,
-                    &other,
-                    &dout,
-                )
+            device.complex_kron_grad(launch, dx.as_mut(), dother.as_mut(), &x, &other, &dout)
         })
     }
 }

@@ -2,23 +2,19 @@
 
 //! Conversion between types of elements.
 
+use crate::error::Result;
+use crate::kernel::{Any, Call, Output, Registry, Run, Tensor};
+use crate::kernel::{BOOL, COMPLEX, FLOATS, INTEGERS, kernel};
 use tenon::device::DataType;
 use tenon::device::Release;
-use crate::error::Result;
-use crate::kernel::{FLOATS, INTEGERS, BOOL, COMPLEX, kernel};
-use crate::kernel::{Any, Call, Output, Registry, Run, Tensor};
 
 /// Registers the kernels of this group.
 pub(super) fn register(registry: Registry) -> Result<()> {
     if registry.release() >= Release::V3_0 {
-        registry
-            .add_any::<Cast<'static>>(&["cast"], &[FLOATS, INTEGERS, BOOL, COMPLEX])?;
+        registry.add_any::<Cast<'static>>(&["cast"], &[FLOATS, INTEGERS, BOOL, COMPLEX])?;
     }
     if registry.release() <= Release::V2_6 {
-        registry
-            .add_any::<
-                CastGrad<'static>,
-            >(&["cast"], &[FLOATS, INTEGERS, BOOL, COMPLEX])?;
+        registry.add_any::<CastGrad<'static>>(&["cast"], &[FLOATS, INTEGERS, BOOL, COMPLEX])?;
     }
     Ok(())
 }

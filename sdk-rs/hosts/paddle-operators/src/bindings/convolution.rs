@@ -2,33 +2,26 @@
 
 //! Convolution, pooling, and their gradients.
 
-use tenon::device::Release;
 use crate::error::Result;
 use crate::kernel::outputs;
-use crate::kernel::{FLOATS, kernel};
 use crate::kernel::{Any, Call, IntArray, Output, Registry, Run, Tensor};
+use crate::kernel::{FLOATS, kernel};
+use tenon::device::Release;
 
 /// Registers the kernels of this group.
 pub(super) fn register(registry: Registry) -> Result<()> {
     registry.add_any::<Conv2d<'static>>(&["conv", "conv_out_shape"], &[FLOATS])?;
     registry.add_any::<Conv2dGrad<'static>>(&["conv_grad"], &[FLOATS])?;
-    registry
-        .add_any::<DepthwiseConv2d<'static>>(&["conv", "conv_out_shape"], &[FLOATS])?;
+    registry.add_any::<DepthwiseConv2d<'static>>(&["conv", "conv_out_shape"], &[FLOATS])?;
     registry.add_any::<DepthwiseConv2dGrad<'static>>(&["conv_grad"], &[FLOATS])?;
     registry.add_any::<Conv3d<'static>>(&["conv", "conv_out_shape"], &[FLOATS])?;
     registry.add_any::<Conv3dGrad<'static>>(&["conv_grad"], &[FLOATS])?;
     registry.add_any::<Conv2dTranspose<'static>>(&["conv_transpose"], &[FLOATS])?;
-    registry
-        .add_any::<Conv2dTransposeGrad<'static>>(&["conv_transpose_grad"], &[FLOATS])?;
-    registry
-        .add_any::<DepthwiseConv2dTranspose<'static>>(&["conv_transpose"], &[FLOATS])?;
-    registry
-        .add_any::<
-            DepthwiseConv2dTransposeGrad<'static>,
-        >(&["conv_transpose_grad"], &[FLOATS])?;
+    registry.add_any::<Conv2dTransposeGrad<'static>>(&["conv_transpose_grad"], &[FLOATS])?;
+    registry.add_any::<DepthwiseConv2dTranspose<'static>>(&["conv_transpose"], &[FLOATS])?;
+    registry.add_any::<DepthwiseConv2dTransposeGrad<'static>>(&["conv_transpose_grad"], &[FLOATS])?;
     registry.add_any::<Conv3dTranspose<'static>>(&["conv_transpose"], &[FLOATS])?;
-    registry
-        .add_any::<Conv3dTransposeGrad<'static>>(&["conv_transpose_grad"], &[FLOATS])?;
+    registry.add_any::<Conv3dTransposeGrad<'static>>(&["conv_transpose_grad"], &[FLOATS])?;
     if registry.release() <= Release::V3_0 {
         registry.add_any::<Pool2dUntilV3_0<'static>>(&["pool"], &[FLOATS])?;
     }
@@ -54,52 +47,30 @@ pub(super) fn register(registry: Registry) -> Result<()> {
         registry.add_any::<Pool3dGrad<'static>>(&["pool_grad"], &[FLOATS])?;
     }
     if registry.release() <= Release::V2_6 {
-        registry
-            .add_any::<
-                MaxPool2dWithIndexUntilV2_6<'static>,
-            >(&["max_pool_with_index"], &[FLOATS])?;
+        registry.add_any::<MaxPool2dWithIndexUntilV2_6<'static>>(&["max_pool_with_index"], &[FLOATS])?;
     }
     if registry.release() >= Release::V3_0 {
-        registry
-            .add_any::<
-                MaxPool2dWithIndex<'static>,
-            >(&["max_pool_with_index"], &[FLOATS])?;
+        registry.add_any::<MaxPool2dWithIndex<'static>>(&["max_pool_with_index"], &[FLOATS])?;
     }
     if registry.release() <= Release::V2_6 {
         registry
-            .add_any::<
-                MaxPool2dWithIndexGradUntilV2_6<'static>,
-            >(&["max_pool_with_index_grad"], &[FLOATS])?;
+            .add_any::<MaxPool2dWithIndexGradUntilV2_6<'static>>(&["max_pool_with_index_grad"], &[FLOATS])?;
     }
     if registry.release() >= Release::V3_0 {
-        registry
-            .add_any::<
-                MaxPool2dWithIndexGrad<'static>,
-            >(&["max_pool_with_index_grad"], &[FLOATS])?;
+        registry.add_any::<MaxPool2dWithIndexGrad<'static>>(&["max_pool_with_index_grad"], &[FLOATS])?;
+    }
+    if registry.release() <= Release::V2_6 {
+        registry.add_any::<MaxPool3dWithIndexUntilV2_6<'static>>(&["max_pool_with_index"], &[FLOATS])?;
+    }
+    if registry.release() >= Release::V3_0 {
+        registry.add_any::<MaxPool3dWithIndex<'static>>(&["max_pool_with_index"], &[FLOATS])?;
     }
     if registry.release() <= Release::V2_6 {
         registry
-            .add_any::<
-                MaxPool3dWithIndexUntilV2_6<'static>,
-            >(&["max_pool_with_index"], &[FLOATS])?;
+            .add_any::<MaxPool3dWithIndexGradUntilV2_6<'static>>(&["max_pool_with_index_grad"], &[FLOATS])?;
     }
     if registry.release() >= Release::V3_0 {
-        registry
-            .add_any::<
-                MaxPool3dWithIndex<'static>,
-            >(&["max_pool_with_index"], &[FLOATS])?;
-    }
-    if registry.release() <= Release::V2_6 {
-        registry
-            .add_any::<
-                MaxPool3dWithIndexGradUntilV2_6<'static>,
-            >(&["max_pool_with_index_grad"], &[FLOATS])?;
-    }
-    if registry.release() >= Release::V3_0 {
-        registry
-            .add_any::<
-                MaxPool3dWithIndexGrad<'static>,
-            >(&["max_pool_with_index_grad"], &[FLOATS])?;
+        registry.add_any::<MaxPool3dWithIndexGrad<'static>>(&["max_pool_with_index_grad"], &[FLOATS])?;
     }
     Ok(())
 }
@@ -125,43 +96,35 @@ impl Run<Any> for Conv2d<'_> {
         let filter = self.filter.view()?;
         let strides: Vec<i64> = self.strides.iter().copied().map(i64::from).collect();
         let paddings: Vec<i64> = self.paddings.iter().copied().map(i64::from).collect();
-        let dilations: Vec<i64> = self
-            .dilations
-            .iter()
-            .copied()
-            .map(i64::from)
-            .collect();
-        let dims = call
-            .run(|device, launch| {
-                device
-                    .conv_out_shape(
-                        launch,
-                        &x,
-                        &filter,
-                        &strides,
-                        &paddings,
-                        self.padding_algorithm,
-                        &dilations,
-                        i64::from(self.groups),
-                        self.data_format,
-                    )
-            })?;
+        let dilations: Vec<i64> = self.dilations.iter().copied().map(i64::from).collect();
+        let dims = call.run(|device, launch| {
+            device.conv_out_shape(
+                launch,
+                &x,
+                &filter,
+                &strides,
+                &paddings,
+                self.padding_algorithm,
+                &dilations,
+                i64::from(self.groups),
+                self.data_format,
+            )
+        })?;
         self.out.reshape(&dims)?;
         let mut out = self.out.view(outputs::like(&x))?;
         call.run(|device, launch| {
-            device
-                .conv(
-                    launch,
-                    &mut out,
-                    &x,
-                    &filter,
-                    &strides,
-                    &paddings,
-                    self.padding_algorithm,
-                    &dilations,
-                    i64::from(self.groups),
-                    self.data_format,
-                )
+            device.conv(
+                launch,
+                &mut out,
+                &x,
+                &filter,
+                &strides,
+                &paddings,
+                self.padding_algorithm,
+                &dilations,
+                i64::from(self.groups),
+                self.data_format,
+            )
         })
     }
 }
@@ -188,34 +151,25 @@ impl Run<Any> for Conv2dGrad<'_> {
         let dout = self.dout.view()?;
         let strides: Vec<i64> = self.strides.iter().copied().map(i64::from).collect();
         let paddings: Vec<i64> = self.paddings.iter().copied().map(i64::from).collect();
-        let dilations: Vec<i64> = self
-            .dilations
-            .iter()
-            .copied()
-            .map(i64::from)
-            .collect();
-        let mut dx = outputs::wanted(self.dx)?
-            .map(|out| out.view(outputs::like(&x)))
-            .transpose()?;
-        let mut dfilter = outputs::wanted(self.dfilter)?
-            .map(|out| out.view(outputs::like(&filter)))
-            .transpose()?;
+        let dilations: Vec<i64> = self.dilations.iter().copied().map(i64::from).collect();
+        let mut dx = outputs::wanted(self.dx)?.map(|out| out.view(outputs::like(&x))).transpose()?;
+        let mut dfilter =
+            outputs::wanted(self.dfilter)?.map(|out| out.view(outputs::like(&filter))).transpose()?;
         call.run(|device, launch| {
-            device
-                .conv_grad(
-                    launch,
-                    dx.as_mut(),
-                    dfilter.as_mut(),
-                    &x,
-                    &filter,
-                    &dout,
-                    &strides,
-                    &paddings,
-                    self.padding_algorithm,
-                    &dilations,
-                    i64::from(self.groups),
-                    self.data_format,
-                )
+            device.conv_grad(
+                launch,
+                dx.as_mut(),
+                dfilter.as_mut(),
+                &x,
+                &filter,
+                &dout,
+                &strides,
+                &paddings,
+                self.padding_algorithm,
+                &dilations,
+                i64::from(self.groups),
+                self.data_format,
+            )
         })
     }
 }
@@ -241,43 +195,35 @@ impl Run<Any> for DepthwiseConv2d<'_> {
         let filter = self.filter.view()?;
         let strides: Vec<i64> = self.strides.iter().copied().map(i64::from).collect();
         let paddings: Vec<i64> = self.paddings.iter().copied().map(i64::from).collect();
-        let dilations: Vec<i64> = self
-            .dilations
-            .iter()
-            .copied()
-            .map(i64::from)
-            .collect();
-        let dims = call
-            .run(|device, launch| {
-                device
-                    .conv_out_shape(
-                        launch,
-                        &x,
-                        &filter,
-                        &strides,
-                        &paddings,
-                        self.padding_algorithm,
-                        &dilations,
-                        i64::from(self.groups),
-                        self.data_format,
-                    )
-            })?;
+        let dilations: Vec<i64> = self.dilations.iter().copied().map(i64::from).collect();
+        let dims = call.run(|device, launch| {
+            device.conv_out_shape(
+                launch,
+                &x,
+                &filter,
+                &strides,
+                &paddings,
+                self.padding_algorithm,
+                &dilations,
+                i64::from(self.groups),
+                self.data_format,
+            )
+        })?;
         self.out.reshape(&dims)?;
         let mut out = self.out.view(outputs::like(&x))?;
         call.run(|device, launch| {
-            device
-                .conv(
-                    launch,
-                    &mut out,
-                    &x,
-                    &filter,
-                    &strides,
-                    &paddings,
-                    self.padding_algorithm,
-                    &dilations,
-                    i64::from(self.groups),
-                    self.data_format,
-                )
+            device.conv(
+                launch,
+                &mut out,
+                &x,
+                &filter,
+                &strides,
+                &paddings,
+                self.padding_algorithm,
+                &dilations,
+                i64::from(self.groups),
+                self.data_format,
+            )
         })
     }
 }
@@ -304,34 +250,25 @@ impl Run<Any> for DepthwiseConv2dGrad<'_> {
         let dout = self.dout.view()?;
         let strides: Vec<i64> = self.strides.iter().copied().map(i64::from).collect();
         let paddings: Vec<i64> = self.paddings.iter().copied().map(i64::from).collect();
-        let dilations: Vec<i64> = self
-            .dilations
-            .iter()
-            .copied()
-            .map(i64::from)
-            .collect();
-        let mut dx = outputs::wanted(self.dx)?
-            .map(|out| out.view(outputs::like(&x)))
-            .transpose()?;
-        let mut dfilter = outputs::wanted(self.dfilter)?
-            .map(|out| out.view(outputs::like(&filter)))
-            .transpose()?;
+        let dilations: Vec<i64> = self.dilations.iter().copied().map(i64::from).collect();
+        let mut dx = outputs::wanted(self.dx)?.map(|out| out.view(outputs::like(&x))).transpose()?;
+        let mut dfilter =
+            outputs::wanted(self.dfilter)?.map(|out| out.view(outputs::like(&filter))).transpose()?;
         call.run(|device, launch| {
-            device
-                .conv_grad(
-                    launch,
-                    dx.as_mut(),
-                    dfilter.as_mut(),
-                    &x,
-                    &filter,
-                    &dout,
-                    &strides,
-                    &paddings,
-                    self.padding_algorithm,
-                    &dilations,
-                    i64::from(self.groups),
-                    self.data_format,
-                )
+            device.conv_grad(
+                launch,
+                dx.as_mut(),
+                dfilter.as_mut(),
+                &x,
+                &filter,
+                &dout,
+                &strides,
+                &paddings,
+                self.padding_algorithm,
+                &dilations,
+                i64::from(self.groups),
+                self.data_format,
+            )
         })
     }
 }
@@ -357,43 +294,35 @@ impl Run<Any> for Conv3d<'_> {
         let filter = self.filter.view()?;
         let strides: Vec<i64> = self.strides.iter().copied().map(i64::from).collect();
         let paddings: Vec<i64> = self.paddings.iter().copied().map(i64::from).collect();
-        let dilations: Vec<i64> = self
-            .dilations
-            .iter()
-            .copied()
-            .map(i64::from)
-            .collect();
-        let dims = call
-            .run(|device, launch| {
-                device
-                    .conv_out_shape(
-                        launch,
-                        &x,
-                        &filter,
-                        &strides,
-                        &paddings,
-                        self.padding_algorithm,
-                        &dilations,
-                        i64::from(self.groups),
-                        self.data_format,
-                    )
-            })?;
+        let dilations: Vec<i64> = self.dilations.iter().copied().map(i64::from).collect();
+        let dims = call.run(|device, launch| {
+            device.conv_out_shape(
+                launch,
+                &x,
+                &filter,
+                &strides,
+                &paddings,
+                self.padding_algorithm,
+                &dilations,
+                i64::from(self.groups),
+                self.data_format,
+            )
+        })?;
         self.out.reshape(&dims)?;
         let mut out = self.out.view(outputs::like(&x))?;
         call.run(|device, launch| {
-            device
-                .conv(
-                    launch,
-                    &mut out,
-                    &x,
-                    &filter,
-                    &strides,
-                    &paddings,
-                    self.padding_algorithm,
-                    &dilations,
-                    i64::from(self.groups),
-                    self.data_format,
-                )
+            device.conv(
+                launch,
+                &mut out,
+                &x,
+                &filter,
+                &strides,
+                &paddings,
+                self.padding_algorithm,
+                &dilations,
+                i64::from(self.groups),
+                self.data_format,
+            )
         })
     }
 }
@@ -420,34 +349,25 @@ impl Run<Any> for Conv3dGrad<'_> {
         let dout = self.dout.view()?;
         let strides: Vec<i64> = self.strides.iter().copied().map(i64::from).collect();
         let paddings: Vec<i64> = self.paddings.iter().copied().map(i64::from).collect();
-        let dilations: Vec<i64> = self
-            .dilations
-            .iter()
-            .copied()
-            .map(i64::from)
-            .collect();
-        let mut dx = outputs::wanted(self.dx)?
-            .map(|out| out.view(outputs::like(&x)))
-            .transpose()?;
-        let mut dfilter = outputs::wanted(self.dfilter)?
-            .map(|out| out.view(outputs::like(&filter)))
-            .transpose()?;
+        let dilations: Vec<i64> = self.dilations.iter().copied().map(i64::from).collect();
+        let mut dx = outputs::wanted(self.dx)?.map(|out| out.view(outputs::like(&x))).transpose()?;
+        let mut dfilter =
+            outputs::wanted(self.dfilter)?.map(|out| out.view(outputs::like(&filter))).transpose()?;
         call.run(|device, launch| {
-            device
-                .conv_grad(
-                    launch,
-                    dx.as_mut(),
-                    dfilter.as_mut(),
-                    &x,
-                    &filter,
-                    &dout,
-                    &strides,
-                    &paddings,
-                    self.padding_algorithm,
-                    &dilations,
-                    i64::from(self.groups),
-                    self.data_format,
-                )
+            device.conv_grad(
+                launch,
+                dx.as_mut(),
+                dfilter.as_mut(),
+                &x,
+                &filter,
+                &dout,
+                &strides,
+                &paddings,
+                self.padding_algorithm,
+                &dilations,
+                i64::from(self.groups),
+                self.data_format,
+            )
         })
     }
 }
@@ -475,27 +395,21 @@ impl Run<Any> for Conv2dTranspose<'_> {
         let filter = self.filter.view()?;
         let strides: Vec<i64> = self.strides.iter().copied().map(i64::from).collect();
         let paddings: Vec<i64> = self.paddings.iter().copied().map(i64::from).collect();
-        let dilations: Vec<i64> = self
-            .dilations
-            .iter()
-            .copied()
-            .map(i64::from)
-            .collect();
+        let dilations: Vec<i64> = self.dilations.iter().copied().map(i64::from).collect();
         let mut out = self.out.view(outputs::like(&x))?;
         call.run(|device, launch| {
-            device
-                .conv_transpose(
-                    launch,
-                    &mut out,
-                    &x,
-                    &filter,
-                    &strides,
-                    &paddings,
-                    self.padding_algorithm,
-                    &dilations,
-                    i64::from(self.groups),
-                    self.data_format,
-                )
+            device.conv_transpose(
+                launch,
+                &mut out,
+                &x,
+                &filter,
+                &strides,
+                &paddings,
+                self.padding_algorithm,
+                &dilations,
+                i64::from(self.groups),
+                self.data_format,
+            )
         })
     }
 }
@@ -524,34 +438,25 @@ impl Run<Any> for Conv2dTransposeGrad<'_> {
         let dout = self.dout.view()?;
         let strides: Vec<i64> = self.strides.iter().copied().map(i64::from).collect();
         let paddings: Vec<i64> = self.paddings.iter().copied().map(i64::from).collect();
-        let dilations: Vec<i64> = self
-            .dilations
-            .iter()
-            .copied()
-            .map(i64::from)
-            .collect();
-        let mut dx = outputs::wanted(self.dx)?
-            .map(|out| out.view(outputs::like(&x)))
-            .transpose()?;
-        let mut dfilter = outputs::wanted(self.dfilter)?
-            .map(|out| out.view(outputs::like(&filter)))
-            .transpose()?;
+        let dilations: Vec<i64> = self.dilations.iter().copied().map(i64::from).collect();
+        let mut dx = outputs::wanted(self.dx)?.map(|out| out.view(outputs::like(&x))).transpose()?;
+        let mut dfilter =
+            outputs::wanted(self.dfilter)?.map(|out| out.view(outputs::like(&filter))).transpose()?;
         call.run(|device, launch| {
-            device
-                .conv_transpose_grad(
-                    launch,
-                    dx.as_mut(),
-                    dfilter.as_mut(),
-                    &x,
-                    &filter,
-                    &dout,
-                    &strides,
-                    &paddings,
-                    self.padding_algorithm,
-                    &dilations,
-                    i64::from(self.groups),
-                    self.data_format,
-                )
+            device.conv_transpose_grad(
+                launch,
+                dx.as_mut(),
+                dfilter.as_mut(),
+                &x,
+                &filter,
+                &dout,
+                &strides,
+                &paddings,
+                self.padding_algorithm,
+                &dilations,
+                i64::from(self.groups),
+                self.data_format,
+            )
         })
     }
 }
@@ -579,27 +484,21 @@ impl Run<Any> for DepthwiseConv2dTranspose<'_> {
         let filter = self.filter.view()?;
         let strides: Vec<i64> = self.strides.iter().copied().map(i64::from).collect();
         let paddings: Vec<i64> = self.paddings.iter().copied().map(i64::from).collect();
-        let dilations: Vec<i64> = self
-            .dilations
-            .iter()
-            .copied()
-            .map(i64::from)
-            .collect();
+        let dilations: Vec<i64> = self.dilations.iter().copied().map(i64::from).collect();
         let mut out = self.out.view(outputs::like(&x))?;
         call.run(|device, launch| {
-            device
-                .conv_transpose(
-                    launch,
-                    &mut out,
-                    &x,
-                    &filter,
-                    &strides,
-                    &paddings,
-                    self.padding_algorithm,
-                    &dilations,
-                    i64::from(self.groups),
-                    self.data_format,
-                )
+            device.conv_transpose(
+                launch,
+                &mut out,
+                &x,
+                &filter,
+                &strides,
+                &paddings,
+                self.padding_algorithm,
+                &dilations,
+                i64::from(self.groups),
+                self.data_format,
+            )
         })
     }
 }
@@ -628,34 +527,25 @@ impl Run<Any> for DepthwiseConv2dTransposeGrad<'_> {
         let dout = self.dout.view()?;
         let strides: Vec<i64> = self.strides.iter().copied().map(i64::from).collect();
         let paddings: Vec<i64> = self.paddings.iter().copied().map(i64::from).collect();
-        let dilations: Vec<i64> = self
-            .dilations
-            .iter()
-            .copied()
-            .map(i64::from)
-            .collect();
-        let mut dx = outputs::wanted(self.dx)?
-            .map(|out| out.view(outputs::like(&x)))
-            .transpose()?;
-        let mut dfilter = outputs::wanted(self.dfilter)?
-            .map(|out| out.view(outputs::like(&filter)))
-            .transpose()?;
+        let dilations: Vec<i64> = self.dilations.iter().copied().map(i64::from).collect();
+        let mut dx = outputs::wanted(self.dx)?.map(|out| out.view(outputs::like(&x))).transpose()?;
+        let mut dfilter =
+            outputs::wanted(self.dfilter)?.map(|out| out.view(outputs::like(&filter))).transpose()?;
         call.run(|device, launch| {
-            device
-                .conv_transpose_grad(
-                    launch,
-                    dx.as_mut(),
-                    dfilter.as_mut(),
-                    &x,
-                    &filter,
-                    &dout,
-                    &strides,
-                    &paddings,
-                    self.padding_algorithm,
-                    &dilations,
-                    i64::from(self.groups),
-                    self.data_format,
-                )
+            device.conv_transpose_grad(
+                launch,
+                dx.as_mut(),
+                dfilter.as_mut(),
+                &x,
+                &filter,
+                &dout,
+                &strides,
+                &paddings,
+                self.padding_algorithm,
+                &dilations,
+                i64::from(self.groups),
+                self.data_format,
+            )
         })
     }
 }
@@ -683,27 +573,21 @@ impl Run<Any> for Conv3dTranspose<'_> {
         let filter = self.filter.view()?;
         let strides: Vec<i64> = self.strides.iter().copied().map(i64::from).collect();
         let paddings: Vec<i64> = self.paddings.iter().copied().map(i64::from).collect();
-        let dilations: Vec<i64> = self
-            .dilations
-            .iter()
-            .copied()
-            .map(i64::from)
-            .collect();
+        let dilations: Vec<i64> = self.dilations.iter().copied().map(i64::from).collect();
         let mut out = self.out.view(outputs::like(&x))?;
         call.run(|device, launch| {
-            device
-                .conv_transpose(
-                    launch,
-                    &mut out,
-                    &x,
-                    &filter,
-                    &strides,
-                    &paddings,
-                    self.padding_algorithm,
-                    &dilations,
-                    i64::from(self.groups),
-                    self.data_format,
-                )
+            device.conv_transpose(
+                launch,
+                &mut out,
+                &x,
+                &filter,
+                &strides,
+                &paddings,
+                self.padding_algorithm,
+                &dilations,
+                i64::from(self.groups),
+                self.data_format,
+            )
         })
     }
 }
@@ -732,34 +616,25 @@ impl Run<Any> for Conv3dTransposeGrad<'_> {
         let dout = self.dout.view()?;
         let strides: Vec<i64> = self.strides.iter().copied().map(i64::from).collect();
         let paddings: Vec<i64> = self.paddings.iter().copied().map(i64::from).collect();
-        let dilations: Vec<i64> = self
-            .dilations
-            .iter()
-            .copied()
-            .map(i64::from)
-            .collect();
-        let mut dx = outputs::wanted(self.dx)?
-            .map(|out| out.view(outputs::like(&x)))
-            .transpose()?;
-        let mut dfilter = outputs::wanted(self.dfilter)?
-            .map(|out| out.view(outputs::like(&filter)))
-            .transpose()?;
+        let dilations: Vec<i64> = self.dilations.iter().copied().map(i64::from).collect();
+        let mut dx = outputs::wanted(self.dx)?.map(|out| out.view(outputs::like(&x))).transpose()?;
+        let mut dfilter =
+            outputs::wanted(self.dfilter)?.map(|out| out.view(outputs::like(&filter))).transpose()?;
         call.run(|device, launch| {
-            device
-                .conv_transpose_grad(
-                    launch,
-                    dx.as_mut(),
-                    dfilter.as_mut(),
-                    &x,
-                    &filter,
-                    &dout,
-                    &strides,
-                    &paddings,
-                    self.padding_algorithm,
-                    &dilations,
-                    i64::from(self.groups),
-                    self.data_format,
-                )
+            device.conv_transpose_grad(
+                launch,
+                dx.as_mut(),
+                dfilter.as_mut(),
+                &x,
+                &filter,
+                &dout,
+                &strides,
+                &paddings,
+                self.padding_algorithm,
+                &dilations,
+                i64::from(self.groups),
+                self.data_format,
+            )
         })
     }
 }
@@ -790,22 +665,21 @@ impl Run<Any> for Pool2dUntilV3_0<'_> {
         let paddings: Vec<i64> = self.paddings.iter().copied().map(i64::from).collect();
         let mut out = self.out.view(outputs::like(&x))?;
         call.run(|device, launch| {
-            device
-                .pool(
-                    launch,
-                    &mut out,
-                    &x,
-                    self.kernel_size.get(),
-                    &strides,
-                    &paddings,
-                    self.ceil_mode,
-                    self.exclusive,
-                    self.data_format,
-                    self.pooling_type,
-                    self.global_pooling,
-                    self.adaptive,
-                    self.padding_algorithm,
-                )
+            device.pool(
+                launch,
+                &mut out,
+                &x,
+                self.kernel_size.get(),
+                &strides,
+                &paddings,
+                self.ceil_mode,
+                self.exclusive,
+                self.data_format,
+                self.pooling_type,
+                self.global_pooling,
+                self.adaptive,
+                self.padding_algorithm,
+            )
         })
     }
 }
@@ -834,22 +708,21 @@ impl Run<Any> for Pool2d<'_> {
         let x = self.x.view()?;
         let mut out = self.out.view(outputs::like(&x))?;
         call.run(|device, launch| {
-            device
-                .pool(
-                    launch,
-                    &mut out,
-                    &x,
-                    self.kernel_size.get(),
-                    self.strides,
-                    self.paddings,
-                    self.ceil_mode,
-                    self.exclusive,
-                    self.data_format,
-                    self.pooling_type,
-                    self.global_pooling,
-                    self.adaptive,
-                    self.padding_algorithm,
-                )
+            device.pool(
+                launch,
+                &mut out,
+                &x,
+                self.kernel_size.get(),
+                self.strides,
+                self.paddings,
+                self.ceil_mode,
+                self.exclusive,
+                self.data_format,
+                self.pooling_type,
+                self.global_pooling,
+                self.adaptive,
+                self.padding_algorithm,
+            )
         })
     }
 }
@@ -881,23 +754,22 @@ impl Run<Any> for Pool2dGradUntilV3_0<'_> {
         let paddings: Vec<i64> = self.paddings.iter().copied().map(i64::from).collect();
         let mut dx = self.dx.view(outputs::like(&x))?;
         call.run(|device, launch| {
-            device
-                .pool_grad(
-                    launch,
-                    &mut dx,
-                    &x,
-                    &dout,
-                    self.kernel_size.get(),
-                    &strides,
-                    &paddings,
-                    self.ceil_mode,
-                    self.exclusive,
-                    self.data_format,
-                    self.pooling_type,
-                    self.global_pooling,
-                    self.adaptive,
-                    self.padding_algorithm,
-                )
+            device.pool_grad(
+                launch,
+                &mut dx,
+                &x,
+                &dout,
+                self.kernel_size.get(),
+                &strides,
+                &paddings,
+                self.ceil_mode,
+                self.exclusive,
+                self.data_format,
+                self.pooling_type,
+                self.global_pooling,
+                self.adaptive,
+                self.padding_algorithm,
+            )
         })
     }
 }
@@ -927,23 +799,22 @@ impl Run<Any> for Pool2dGrad<'_> {
         let dout = self.dout.view()?;
         let mut dx = self.dx.view(outputs::like(&x))?;
         call.run(|device, launch| {
-            device
-                .pool_grad(
-                    launch,
-                    &mut dx,
-                    &x,
-                    &dout,
-                    self.kernel_size.get(),
-                    self.strides,
-                    self.paddings,
-                    self.ceil_mode,
-                    self.exclusive,
-                    self.data_format,
-                    self.pooling_type,
-                    self.global_pooling,
-                    self.adaptive,
-                    self.padding_algorithm,
-                )
+            device.pool_grad(
+                launch,
+                &mut dx,
+                &x,
+                &dout,
+                self.kernel_size.get(),
+                self.strides,
+                self.paddings,
+                self.ceil_mode,
+                self.exclusive,
+                self.data_format,
+                self.pooling_type,
+                self.global_pooling,
+                self.adaptive,
+                self.padding_algorithm,
+            )
         })
     }
 }
@@ -970,32 +841,26 @@ kernel! {
 impl Run<Any> for Pool3dUntilV3_0<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
-        let kernel_size: Vec<i64> = self
-            .kernel_size
-            .iter()
-            .copied()
-            .map(i64::from)
-            .collect();
+        let kernel_size: Vec<i64> = self.kernel_size.iter().copied().map(i64::from).collect();
         let strides: Vec<i64> = self.strides.iter().copied().map(i64::from).collect();
         let paddings: Vec<i64> = self.paddings.iter().copied().map(i64::from).collect();
         let mut out = self.out.view(outputs::like(&x))?;
         call.run(|device, launch| {
-            device
-                .pool(
-                    launch,
-                    &mut out,
-                    &x,
-                    &kernel_size,
-                    &strides,
-                    &paddings,
-                    self.ceil_mode,
-                    self.exclusive,
-                    self.data_format,
-                    self.pooling_type,
-                    self.global_pooling,
-                    self.adaptive,
-                    self.padding_algorithm,
-                )
+            device.pool(
+                launch,
+                &mut out,
+                &x,
+                &kernel_size,
+                &strides,
+                &paddings,
+                self.ceil_mode,
+                self.exclusive,
+                self.data_format,
+                self.pooling_type,
+                self.global_pooling,
+                self.adaptive,
+                self.padding_algorithm,
+            )
         })
     }
 }
@@ -1024,22 +889,21 @@ impl Run<Any> for Pool3d<'_> {
         let x = self.x.view()?;
         let mut out = self.out.view(outputs::like(&x))?;
         call.run(|device, launch| {
-            device
-                .pool(
-                    launch,
-                    &mut out,
-                    &x,
-                    self.kernel_size,
-                    self.strides,
-                    self.paddings,
-                    self.ceil_mode,
-                    self.exclusive,
-                    self.data_format,
-                    self.pooling_type,
-                    self.global_pooling,
-                    self.adaptive,
-                    self.padding_algorithm,
-                )
+            device.pool(
+                launch,
+                &mut out,
+                &x,
+                self.kernel_size,
+                self.strides,
+                self.paddings,
+                self.ceil_mode,
+                self.exclusive,
+                self.data_format,
+                self.pooling_type,
+                self.global_pooling,
+                self.adaptive,
+                self.padding_algorithm,
+            )
         })
     }
 }
@@ -1067,33 +931,27 @@ impl Run<Any> for Pool3dGradUntilV3_0<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
         let dout = self.dout.view()?;
-        let kernel_size: Vec<i64> = self
-            .kernel_size
-            .iter()
-            .copied()
-            .map(i64::from)
-            .collect();
+        let kernel_size: Vec<i64> = self.kernel_size.iter().copied().map(i64::from).collect();
         let strides: Vec<i64> = self.strides.iter().copied().map(i64::from).collect();
         let paddings: Vec<i64> = self.paddings.iter().copied().map(i64::from).collect();
         let mut dx = self.dx.view(outputs::like(&x))?;
         call.run(|device, launch| {
-            device
-                .pool_grad(
-                    launch,
-                    &mut dx,
-                    &x,
-                    &dout,
-                    &kernel_size,
-                    &strides,
-                    &paddings,
-                    self.ceil_mode,
-                    self.exclusive,
-                    self.data_format,
-                    self.pooling_type,
-                    self.global_pooling,
-                    self.adaptive,
-                    self.padding_algorithm,
-                )
+            device.pool_grad(
+                launch,
+                &mut dx,
+                &x,
+                &dout,
+                &kernel_size,
+                &strides,
+                &paddings,
+                self.ceil_mode,
+                self.exclusive,
+                self.data_format,
+                self.pooling_type,
+                self.global_pooling,
+                self.adaptive,
+                self.padding_algorithm,
+            )
         })
     }
 }
@@ -1123,23 +981,22 @@ impl Run<Any> for Pool3dGrad<'_> {
         let dout = self.dout.view()?;
         let mut dx = self.dx.view(outputs::like(&x))?;
         call.run(|device, launch| {
-            device
-                .pool_grad(
-                    launch,
-                    &mut dx,
-                    &x,
-                    &dout,
-                    self.kernel_size,
-                    self.strides,
-                    self.paddings,
-                    self.ceil_mode,
-                    self.exclusive,
-                    self.data_format,
-                    self.pooling_type,
-                    self.global_pooling,
-                    self.adaptive,
-                    self.padding_algorithm,
-                )
+            device.pool_grad(
+                launch,
+                &mut dx,
+                &x,
+                &dout,
+                self.kernel_size,
+                self.strides,
+                self.paddings,
+                self.ceil_mode,
+                self.exclusive,
+                self.data_format,
+                self.pooling_type,
+                self.global_pooling,
+                self.adaptive,
+                self.padding_algorithm,
+            )
         })
     }
 }
@@ -1161,30 +1018,24 @@ kernel! {
 impl Run<Any> for MaxPool2dWithIndexUntilV2_6<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
-        let kernel_size: Vec<i64> = self
-            .kernel_size
-            .iter()
-            .copied()
-            .map(i64::from)
-            .collect();
+        let kernel_size: Vec<i64> = self.kernel_size.iter().copied().map(i64::from).collect();
         let strides: Vec<i64> = self.strides.iter().copied().map(i64::from).collect();
         let paddings: Vec<i64> = self.paddings.iter().copied().map(i64::from).collect();
         let mut out = self.out.view(outputs::like(&x))?;
         let mut mask = self.mask.view(self.mask.tensor().data_type()?)?;
         call.run(|device, launch| {
-            device
-                .max_pool_with_index(
-                    launch,
-                    &mut out,
-                    &mut mask,
-                    &x,
-                    &kernel_size,
-                    &strides,
-                    &paddings,
-                    self.global_pooling,
-                    self.adaptive,
-                    false,
-                )
+            device.max_pool_with_index(
+                launch,
+                &mut out,
+                &mut mask,
+                &x,
+                &kernel_size,
+                &strides,
+                &paddings,
+                self.global_pooling,
+                self.adaptive,
+                false,
+            )
         })
     }
 }
@@ -1207,30 +1058,24 @@ kernel! {
 impl Run<Any> for MaxPool2dWithIndex<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
-        let kernel_size: Vec<i64> = self
-            .kernel_size
-            .iter()
-            .copied()
-            .map(i64::from)
-            .collect();
+        let kernel_size: Vec<i64> = self.kernel_size.iter().copied().map(i64::from).collect();
         let strides: Vec<i64> = self.strides.iter().copied().map(i64::from).collect();
         let paddings: Vec<i64> = self.paddings.iter().copied().map(i64::from).collect();
         let mut out = self.out.view(outputs::like(&x))?;
         let mut mask = self.mask.view(self.mask.tensor().data_type()?)?;
         call.run(|device, launch| {
-            device
-                .max_pool_with_index(
-                    launch,
-                    &mut out,
-                    &mut mask,
-                    &x,
-                    &kernel_size,
-                    &strides,
-                    &paddings,
-                    self.global_pooling,
-                    self.adaptive,
-                    self.ceil_mode,
-                )
+            device.max_pool_with_index(
+                launch,
+                &mut out,
+                &mut mask,
+                &x,
+                &kernel_size,
+                &strides,
+                &paddings,
+                self.global_pooling,
+                self.adaptive,
+                self.ceil_mode,
+            )
         })
     }
 }
@@ -1254,9 +1099,7 @@ impl Run<Any> for MaxPool2dWithIndexGradUntilV2_6<'_> {
         let mask = self.mask.view()?;
         let dout = self.dout.view()?;
         let mut dx = self.dx.view(outputs::like(&dout))?;
-        call.run(|device, launch| {
-            device.max_pool_with_index_grad(launch, &mut dx, &mask, &dout)
-        })
+        call.run(|device, launch| device.max_pool_with_index_grad(launch, &mut dx, &mask, &dout))
     }
 }
 
@@ -1280,9 +1123,7 @@ impl Run<Any> for MaxPool2dWithIndexGrad<'_> {
         let mask = self.mask.view()?;
         let dout = self.dout.view()?;
         let mut dx = self.dx.view(outputs::like(&dout))?;
-        call.run(|device, launch| {
-            device.max_pool_with_index_grad(launch, &mut dx, &mask, &dout)
-        })
+        call.run(|device, launch| device.max_pool_with_index_grad(launch, &mut dx, &mask, &dout))
     }
 }
 
@@ -1303,30 +1144,24 @@ kernel! {
 impl Run<Any> for MaxPool3dWithIndexUntilV2_6<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
-        let kernel_size: Vec<i64> = self
-            .kernel_size
-            .iter()
-            .copied()
-            .map(i64::from)
-            .collect();
+        let kernel_size: Vec<i64> = self.kernel_size.iter().copied().map(i64::from).collect();
         let strides: Vec<i64> = self.strides.iter().copied().map(i64::from).collect();
         let paddings: Vec<i64> = self.paddings.iter().copied().map(i64::from).collect();
         let mut out = self.out.view(outputs::like(&x))?;
         let mut mask = self.mask.view(self.mask.tensor().data_type()?)?;
         call.run(|device, launch| {
-            device
-                .max_pool_with_index(
-                    launch,
-                    &mut out,
-                    &mut mask,
-                    &x,
-                    &kernel_size,
-                    &strides,
-                    &paddings,
-                    self.global_pooling,
-                    self.adaptive,
-                    false,
-                )
+            device.max_pool_with_index(
+                launch,
+                &mut out,
+                &mut mask,
+                &x,
+                &kernel_size,
+                &strides,
+                &paddings,
+                self.global_pooling,
+                self.adaptive,
+                false,
+            )
         })
     }
 }
@@ -1349,30 +1184,24 @@ kernel! {
 impl Run<Any> for MaxPool3dWithIndex<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
-        let kernel_size: Vec<i64> = self
-            .kernel_size
-            .iter()
-            .copied()
-            .map(i64::from)
-            .collect();
+        let kernel_size: Vec<i64> = self.kernel_size.iter().copied().map(i64::from).collect();
         let strides: Vec<i64> = self.strides.iter().copied().map(i64::from).collect();
         let paddings: Vec<i64> = self.paddings.iter().copied().map(i64::from).collect();
         let mut out = self.out.view(outputs::like(&x))?;
         let mut mask = self.mask.view(self.mask.tensor().data_type()?)?;
         call.run(|device, launch| {
-            device
-                .max_pool_with_index(
-                    launch,
-                    &mut out,
-                    &mut mask,
-                    &x,
-                    &kernel_size,
-                    &strides,
-                    &paddings,
-                    self.global_pooling,
-                    self.adaptive,
-                    self.ceil_mode,
-                )
+            device.max_pool_with_index(
+                launch,
+                &mut out,
+                &mut mask,
+                &x,
+                &kernel_size,
+                &strides,
+                &paddings,
+                self.global_pooling,
+                self.adaptive,
+                self.ceil_mode,
+            )
         })
     }
 }
@@ -1396,9 +1225,7 @@ impl Run<Any> for MaxPool3dWithIndexGradUntilV2_6<'_> {
         let mask = self.mask.view()?;
         let dout = self.dout.view()?;
         let mut dx = self.dx.view(outputs::like(&dout))?;
-        call.run(|device, launch| {
-            device.max_pool_with_index_grad(launch, &mut dx, &mask, &dout)
-        })
+        call.run(|device, launch| device.max_pool_with_index_grad(launch, &mut dx, &mask, &dout))
     }
 }
 
@@ -1422,8 +1249,6 @@ impl Run<Any> for MaxPool3dWithIndexGrad<'_> {
         let mask = self.mask.view()?;
         let dout = self.dout.view()?;
         let mut dx = self.dx.view(outputs::like(&dout))?;
-        call.run(|device, launch| {
-            device.max_pool_with_index_grad(launch, &mut dx, &mask, &dout)
-        })
+        call.run(|device, launch| device.max_pool_with_index_grad(launch, &mut dx, &mask, &dout))
     }
 }

@@ -2,46 +2,35 @@
 
 //! Tensors that are made from numbers.
 
-use tenon::device::DataType;
-use tenon::device::Release;
 use crate::error::Result;
 use crate::kernel::outputs;
-use crate::kernel::{FLOATS, INTEGERS, BOOL, COMPLEX, kernel};
 use crate::kernel::{Any, Call, IntArray, Output, Registry, Run, Scalar, Tensor};
+use crate::kernel::{BOOL, COMPLEX, FLOATS, INTEGERS, kernel};
+use tenon::device::DataType;
+use tenon::device::Release;
 
 /// Registers the kernels of this group.
 pub(super) fn register(registry: Registry) -> Result<()> {
-    registry
-        .add_any::<
-            ArangeTensor<'static>,
-        >(&["arange_tensor", "arange_tensor_out_shape"], &[FLOATS, INTEGERS])?;
+    registry.add_any::<ArangeTensor<'static>>(
+        &["arange_tensor", "arange_tensor_out_shape"],
+        &[FLOATS, INTEGERS],
+    )?;
     if registry.release() >= Release::V3_2 {
-        registry
-            .add_any::<
-                RangeTensor<'static>,
-            >(&["arange_tensor", "arange_tensor_out_shape"], &[FLOATS, INTEGERS])?;
+        registry.add_any::<RangeTensor<'static>>(
+            &["arange_tensor", "arange_tensor_out_shape"],
+            &[FLOATS, INTEGERS],
+        )?;
     }
-    registry
-        .add_any::<
-            Linspace<'static>,
-        >(&["linspace", "linspace_out_shape"], &[FLOATS, INTEGERS])?;
-    registry
-        .add_any::<
-            Logspace<'static>,
-        >(&["logspace", "logspace_out_shape"], &[FLOATS, INTEGERS])?;
+    registry.add_any::<Linspace<'static>>(&["linspace", "linspace_out_shape"], &[FLOATS, INTEGERS])?;
+    registry.add_any::<Logspace<'static>>(&["logspace", "logspace_out_shape"], &[FLOATS, INTEGERS])?;
     registry.add_any::<Eye<'static>>(&["eye"], &[FLOATS, INTEGERS, COMPLEX])?;
     if registry.release() >= Release::V3_0 {
         registry
-            .add_any::<
-                FullWithTensor<'static>,
-            >(&["full_with_tensor"], &[FLOATS, INTEGERS, BOOL, COMPLEX])?;
+            .add_any::<FullWithTensor<'static>>(&["full_with_tensor"], &[FLOATS, INTEGERS, BOOL, COMPLEX])?;
     }
     registry.add_any::<TrilIndices<'static>>(&["tril_indices"], &[INTEGERS])?;
     registry.add_any::<TriuIndices<'static>>(&["triu_indices"], &[INTEGERS])?;
-    registry
-        .add_any::<
-            FillGrad<'static>,
-        >(&["zero_grad"], &[FLOATS, INTEGERS, BOOL, COMPLEX])?;
+    registry.add_any::<FillGrad<'static>>(&["zero_grad"], &[FLOATS, INTEGERS, BOOL, COMPLEX])?;
     registry.add_any::<GaussianInplaceGrad<'static>>(&["zero_grad"], &[FLOATS])?;
     registry.add_any::<UniformInplaceGrad<'static>>(&["zero_grad"], &[FLOATS])?;
     Ok(())
@@ -60,15 +49,10 @@ impl Run<Any> for ArangeTensor<'_> {
         let start = self.start.view()?;
         let end = self.end.view()?;
         let step = self.step.view()?;
-        let dims = call
-            .run(|device, launch| {
-                device.arange_tensor_out_shape(launch, &start, &end, &step)
-            })?;
+        let dims = call.run(|device, launch| device.arange_tensor_out_shape(launch, &start, &end, &step))?;
         self.out.reshape(&dims)?;
         let mut out = self.out.view(outputs::like(&start))?;
-        call.run(|device, launch| {
-            device.arange_tensor(launch, &mut out, &start, &end, &step)
-        })
+        call.run(|device, launch| device.arange_tensor(launch, &mut out, &start, &end, &step))
     }
 }
 
@@ -85,15 +69,10 @@ impl Run<Any> for RangeTensor<'_> {
         let start = self.start.view()?;
         let end = self.end.view()?;
         let step = self.step.view()?;
-        let dims = call
-            .run(|device, launch| {
-                device.arange_tensor_out_shape(launch, &start, &end, &step)
-            })?;
+        let dims = call.run(|device, launch| device.arange_tensor_out_shape(launch, &start, &end, &step))?;
         self.out.reshape(&dims)?;
         let mut out = self.out.view(outputs::like(&start))?;
-        call.run(|device, launch| {
-            device.arange_tensor(launch, &mut out, &start, &end, &step)
-        })
+        call.run(|device, launch| device.arange_tensor(launch, &mut out, &start, &end, &step))
     }
 }
 
@@ -110,15 +89,10 @@ impl Run<Any> for Linspace<'_> {
         let start = self.start.view()?;
         let stop = self.stop.view()?;
         let number = self.number.view()?;
-        let dims = call
-            .run(|device, launch| {
-                device.linspace_out_shape(launch, &start, &stop, &number)
-            })?;
+        let dims = call.run(|device, launch| device.linspace_out_shape(launch, &start, &stop, &number))?;
         self.out.reshape(&dims)?;
         let mut out = self.out.view(self.out.tensor().data_type()?)?;
-        call.run(|device, launch| {
-            device.linspace(launch, &mut out, &start, &stop, &number)
-        })
+        call.run(|device, launch| device.linspace(launch, &mut out, &start, &stop, &number))
     }
 }
 
@@ -136,15 +110,11 @@ impl Run<Any> for Logspace<'_> {
         let stop = self.stop.view()?;
         let number = self.number.view()?;
         let base = self.base.view()?;
-        let dims = call
-            .run(|device, launch| {
-                device.logspace_out_shape(launch, &start, &stop, &number, &base)
-            })?;
+        let dims =
+            call.run(|device, launch| device.logspace_out_shape(launch, &start, &stop, &number, &base))?;
         self.out.reshape(&dims)?;
         let mut out = self.out.view(self.out.tensor().data_type()?)?;
-        call.run(|device, launch| {
-            device.logspace(launch, &mut out, &start, &stop, &number, &base)
-        })
+        call.run(|device, launch| device.logspace(launch, &mut out, &start, &stop, &number, &base))
     }
 }
 
@@ -191,14 +161,13 @@ impl Run<Any> for TrilIndices<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let mut out = self.out.view(self.out.tensor().data_type()?)?;
         call.run(|device, launch| {
-            device
-                .tril_indices(
-                    launch,
-                    &mut out,
-                    i64::from(self.rows),
-                    i64::from(self.columns),
-                    i64::from(self.offset),
-                )
+            device.tril_indices(
+                launch,
+                &mut out,
+                i64::from(self.rows),
+                i64::from(self.columns),
+                i64::from(self.offset),
+            )
         })
     }
 }
@@ -215,14 +184,13 @@ impl Run<Any> for TriuIndices<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let mut out = self.out.view(self.out.tensor().data_type()?)?;
         call.run(|device, launch| {
-            device
-                .triu_indices(
-                    launch,
-                    &mut out,
-                    i64::from(self.rows),
-                    i64::from(self.columns),
-                    i64::from(self.offset),
-                )
+            device.triu_indices(
+                launch,
+                &mut out,
+                i64::from(self.rows),
+                i64::from(self.columns),
+                i64::from(self.offset),
+            )
         })
     }
 }

@@ -2,52 +2,35 @@
 
 //! Decompositions of matrices, systems of equations, products of several matrices, and gradients.
 
-use tenon::device::DataType;
-use tenon::device::Release;
 use crate::error::Result;
 use crate::kernel::outputs;
-use crate::kernel::{FLOATS, COMPLEX, kernel};
 use crate::kernel::{Any, Call, Output, Plain, Registry, Run, Tensor};
+use crate::kernel::{COMPLEX, FLOATS, kernel};
+use tenon::device::DataType;
+use tenon::device::Release;
 
 /// Registers the kernels of this group.
 pub(super) fn register(registry: Registry) -> Result<()> {
     registry.add_any::<Cholesky<'static>>(&["cholesky"], &[FLOATS, COMPLEX])?;
     registry.add_any::<CholeskyGrad<'static>>(&["cholesky_grad"], &[FLOATS, COMPLEX])?;
     registry.add_any::<CholeskySolve<'static>>(&["cholesky_solve"], &[FLOATS, COMPLEX])?;
-    registry
-        .add_any::<
-            CholeskySolveGrad<'static>,
-        >(&["cholesky_solve_grad"], &[FLOATS, COMPLEX])?;
-    registry
-        .add_any::<TriangularSolve<'static>>(&["triangular_solve"], &[FLOATS, COMPLEX])?;
-    registry
-        .add_any::<
-            TriangularSolveGrad<'static>,
-        >(&["triangular_solve_grad"], &[FLOATS, COMPLEX])?;
+    registry.add_any::<CholeskySolveGrad<'static>>(&["cholesky_solve_grad"], &[FLOATS, COMPLEX])?;
+    registry.add_any::<TriangularSolve<'static>>(&["triangular_solve"], &[FLOATS, COMPLEX])?;
+    registry.add_any::<TriangularSolveGrad<'static>>(&["triangular_solve_grad"], &[FLOATS, COMPLEX])?;
     registry.add_any::<Inverse<'static>>(&["inverse"], &[FLOATS, COMPLEX])?;
     registry.add_any::<InverseGrad<'static>>(&["inverse_grad"], &[FLOATS, COMPLEX])?;
-    registry
-        .add_any::<Solve<'static>>(&["solve", "solve_out_shape"], &[FLOATS, COMPLEX])?;
+    registry.add_any::<Solve<'static>>(&["solve", "solve_out_shape"], &[FLOATS, COMPLEX])?;
     registry.add_any::<SolveGrad<'static>>(&["solve_grad"], &[FLOATS, COMPLEX])?;
     registry
-        .add_any::<
-            Determinant<'static>,
-        >(&["determinant", "determinant_out_shape"], &[FLOATS, COMPLEX])?;
-    registry
-        .add_any::<DeterminantGrad<'static>>(&["determinant_grad"], &[FLOATS, COMPLEX])?;
-    registry
-        .add_any::<
-            Slogdet<'static>,
-        >(&["slogdet", "slogdet_out_shape"], &[FLOATS, COMPLEX])?;
+        .add_any::<Determinant<'static>>(&["determinant", "determinant_out_shape"], &[FLOATS, COMPLEX])?;
+    registry.add_any::<DeterminantGrad<'static>>(&["determinant_grad"], &[FLOATS, COMPLEX])?;
+    registry.add_any::<Slogdet<'static>>(&["slogdet", "slogdet_out_shape"], &[FLOATS, COMPLEX])?;
     registry.add_any::<SlogdetGrad<'static>>(&["slogdet_grad"], &[FLOATS, COMPLEX])?;
     if registry.release() >= Release::V3_3 {
         registry.add_any::<SlogdetV2<'static>>(&["slogdet_v2"], &[FLOATS, COMPLEX])?;
     }
     if registry.release() >= Release::V3_3 {
-        registry
-            .add_mixed::<
-                SlogdetV2Grad<'static>,
-            >(&["slogdet_v2_grad"], &[FLOATS, COMPLEX])?;
+        registry.add_mixed::<SlogdetV2Grad<'static>>(&["slogdet_v2_grad"], &[FLOATS, COMPLEX])?;
     }
     if registry.release() >= Release::V3_0 {
         registry.add_any::<Lu<'static>>(&["lu"], &[FLOATS, COMPLEX])?;
@@ -59,8 +42,7 @@ pub(super) fn register(registry: Registry) -> Result<()> {
         registry.add_any::<LuUnpack<'static>>(&["lu_unpack"], &[FLOATS, COMPLEX])?;
     }
     if registry.release() >= Release::V3_1 {
-        registry
-            .add_any::<LuUnpackGrad<'static>>(&["lu_unpack_grad"], &[FLOATS, COMPLEX])?;
+        registry.add_any::<LuUnpackGrad<'static>>(&["lu_unpack_grad"], &[FLOATS, COMPLEX])?;
     }
     registry.add_any::<Qr<'static>>(&["qr"], &[FLOATS, COMPLEX])?;
     registry.add_any::<QrGrad<'static>>(&["qr_grad"], &[FLOATS, COMPLEX])?;
@@ -70,8 +52,7 @@ pub(super) fn register(registry: Registry) -> Result<()> {
         registry.add_any::<Svdvals<'static>>(&["svdvals"], &[FLOATS, COMPLEX])?;
     }
     if registry.release() >= Release::V3_0 {
-        registry
-            .add_mixed::<SvdvalsGrad<'static>>(&["svdvals_grad"], &[FLOATS, COMPLEX])?;
+        registry.add_mixed::<SvdvalsGrad<'static>>(&["svdvals_grad"], &[FLOATS, COMPLEX])?;
     }
     registry.add_any::<Eigh<'static>>(&["eigh"], &[FLOATS, COMPLEX])?;
     registry.add_mixed::<EighGrad<'static>>(&["eigh_grad"], &[FLOATS, COMPLEX])?;
@@ -89,16 +70,10 @@ pub(super) fn register(registry: Registry) -> Result<()> {
         registry.add_any::<MatrixRank<'static>>(&["matrix_rank"], &[FLOATS, COMPLEX])?;
     }
     if registry.release() >= Release::V3_1 {
-        registry
-            .add_mixed::<
-                MatrixRankTol<'static>,
-            >(&["matrix_rank_tol"], &[FLOATS, COMPLEX])?;
+        registry.add_mixed::<MatrixRankTol<'static>>(&["matrix_rank_tol"], &[FLOATS, COMPLEX])?;
     }
     registry.add_any::<MatrixPower<'static>>(&["matrix_power"], &[FLOATS, COMPLEX])?;
-    registry
-        .add_any::<
-            MatrixPowerGrad<'static>,
-        >(&["matrix_power_grad"], &[FLOATS, COMPLEX])?;
+    registry.add_any::<MatrixPowerGrad<'static>>(&["matrix_power_grad"], &[FLOATS, COMPLEX])?;
     registry.add_any::<MultiDot<'static>>(&["multi_dot"], &[FLOATS, COMPLEX])?;
     registry.add_any::<MultiDotGrad<'static>>(&["multi_dot_grad"], &[FLOATS, COMPLEX])?;
     Ok(())
@@ -116,9 +91,7 @@ impl Run<Any> for Cholesky<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
         let mut out = self.out.view(outputs::like(&x))?;
-        call.run(|device, launch| {
-            device.cholesky(launch, &mut out, None, &x, self.upper)
-        })
+        call.run(|device, launch| device.cholesky(launch, &mut out, None, &x, self.upper))
     }
 }
 
@@ -135,9 +108,7 @@ impl Run<Any> for CholeskyGrad<'_> {
         let out = self.out.view()?;
         let dout = self.dout.view()?;
         let mut dx = self.dx.view(outputs::like(&out))?;
-        call.run(|device, launch| {
-            device.cholesky_grad(launch, &mut dx, &out, &dout, self.upper)
-        })
+        call.run(|device, launch| device.cholesky_grad(launch, &mut dx, &out, &dout, self.upper))
     }
 }
 
@@ -154,9 +125,7 @@ impl Run<Any> for CholeskySolve<'_> {
         let x = self.x.view()?;
         let y = self.y.view()?;
         let mut out = self.out.view(outputs::like(&x))?;
-        call.run(|device, launch| {
-            device.cholesky_solve(launch, &mut out, &x, &y, self.upper)
-        })
+        call.run(|device, launch| device.cholesky_solve(launch, &mut out, &x, &y, self.upper))
     }
 }
 
@@ -174,24 +143,10 @@ impl Run<Any> for CholeskySolveGrad<'_> {
         let y = self.y.view()?;
         let out = self.out.view()?;
         let dout = self.dout.view()?;
-        let mut dx = outputs::wanted(self.dx)?
-            .map(|out| out.view(outputs::like(&x)))
-            .transpose()?;
-        let mut dy = outputs::wanted(self.dy)?
-            .map(|out| out.view(outputs::like(&y)))
-            .transpose()?;
+        let mut dx = outputs::wanted(self.dx)?.map(|out| out.view(outputs::like(&x))).transpose()?;
+        let mut dy = outputs::wanted(self.dy)?.map(|out| out.view(outputs::like(&y))).transpose()?;
         call.run(|device, launch| {
-            device
-                .cholesky_solve_grad(
-                    launch,
-                    dx.as_mut(),
-                    dy.as_mut(),
-                    &x,
-                    &y,
-                    &out,
-                    &dout,
-                    self.upper,
-                )
+            device.cholesky_solve_grad(launch, dx.as_mut(), dy.as_mut(), &x, &y, &out, &dout, self.upper)
         })
     }
 }
@@ -210,16 +165,7 @@ impl Run<Any> for TriangularSolve<'_> {
         let b = self.b.view()?;
         let mut out = self.out.view(outputs::like(&b))?;
         call.run(|device, launch| {
-            device
-                .triangular_solve(
-                    launch,
-                    &mut out,
-                    &a,
-                    &b,
-                    self.upper,
-                    self.transpose,
-                    self.unitriangular,
-                )
+            device.triangular_solve(launch, &mut out, &a, &b, self.upper, self.transpose, self.unitriangular)
         })
     }
 }
@@ -238,26 +184,21 @@ impl Run<Any> for TriangularSolveGrad<'_> {
         let b = self.b.view()?;
         let out = self.out.view()?;
         let dout = self.dout.view()?;
-        let mut da = outputs::wanted(self.da)?
-            .map(|out| out.view(outputs::like(&a)))
-            .transpose()?;
-        let mut db = outputs::wanted(self.db)?
-            .map(|out| out.view(outputs::like(&b)))
-            .transpose()?;
+        let mut da = outputs::wanted(self.da)?.map(|out| out.view(outputs::like(&a))).transpose()?;
+        let mut db = outputs::wanted(self.db)?.map(|out| out.view(outputs::like(&b))).transpose()?;
         call.run(|device, launch| {
-            device
-                .triangular_solve_grad(
-                    launch,
-                    da.as_mut(),
-                    db.as_mut(),
-                    &a,
-                    &b,
-                    &out,
-                    &dout,
-                    self.upper,
-                    self.transpose,
-                    self.unitriangular,
-                )
+            device.triangular_solve_grad(
+                launch,
+                da.as_mut(),
+                db.as_mut(),
+                &a,
+                &b,
+                &out,
+                &dout,
+                self.upper,
+                self.transpose,
+                self.unitriangular,
+            )
         })
     }
 }
@@ -328,15 +269,9 @@ impl Run<Any> for SolveGrad<'_> {
         let y = self.y.view()?;
         let out = self.out.view()?;
         let dout = self.dout.view()?;
-        let mut dx = outputs::wanted(self.dx)?
-            .map(|out| out.view(outputs::like(&x)))
-            .transpose()?;
-        let mut dy = outputs::wanted(self.dy)?
-            .map(|out| out.view(outputs::like(&y)))
-            .transpose()?;
-        call.run(|device, launch| {
-            device.solve_grad(launch, dx.as_mut(), dy.as_mut(), &x, &y, &out, &dout)
-        })
+        let mut dx = outputs::wanted(self.dx)?.map(|out| out.view(outputs::like(&x))).transpose()?;
+        let mut dy = outputs::wanted(self.dy)?.map(|out| out.view(outputs::like(&y))).transpose()?;
+        call.run(|device, launch| device.solve_grad(launch, dx.as_mut(), dy.as_mut(), &x, &y, &out, &dout))
     }
 }
 
@@ -372,9 +307,7 @@ impl Run<Any> for DeterminantGrad<'_> {
         let out = self.out.view()?;
         let dout = self.dout.view()?;
         let mut dx = self.dx.view(outputs::like(&x))?;
-        call.run(|device, launch| {
-            device.determinant_grad(launch, &mut dx, &x, &out, &dout)
-        })
+        call.run(|device, launch| device.determinant_grad(launch, &mut dx, &x, &out, &dout))
     }
 }
 
@@ -452,15 +385,7 @@ impl Run<Any> for SlogdetV2Grad<'_> {
         let dlogdet = self.dlogdet.view()?;
         let mut dx = self.dx.view(outputs::like(&x))?;
         call.run(|device, launch| {
-            device
-                .slogdet_v2_grad(
-                    launch,
-                    &mut dx,
-                    &x,
-                    &sign,
-                    dsign.as_ref(),
-                    dlogdet.as_ref(),
-                )
+            device.slogdet_v2_grad(launch, &mut dx, &x, &sign, dsign.as_ref(), dlogdet.as_ref())
         })
     }
 }
@@ -479,9 +404,7 @@ impl Run<Any> for Lu<'_> {
         let mut out = self.out.view(outputs::like(&x))?;
         let mut pivots = self.pivots.view(DataType::INT32)?;
         let mut infos = self.infos.view(DataType::INT32)?;
-        call.run(|device, launch| {
-            device.lu(launch, &mut out, &mut pivots, &mut infos, &x, self.pivot)
-        })
+        call.run(|device, launch| device.lu(launch, &mut out, &mut pivots, &mut infos, &x, self.pivot))
     }
 }
 
@@ -515,15 +438,9 @@ impl Run<Any> for LuUnpack<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
         let pivots = self.pivots.view()?;
-        let mut pmat = outputs::wanted(self.pmat)?
-            .map(|out| out.view(outputs::like(&x)))
-            .transpose()?;
-        let mut l = outputs::wanted(self.l)?
-            .map(|out| out.view(outputs::like(&x)))
-            .transpose()?;
-        let mut u = outputs::wanted(self.u)?
-            .map(|out| out.view(outputs::like(&x)))
-            .transpose()?;
+        let mut pmat = outputs::wanted(self.pmat)?.map(|out| out.view(outputs::like(&x))).transpose()?;
+        let mut l = outputs::wanted(self.l)?.map(|out| out.view(outputs::like(&x))).transpose()?;
+        let mut u = outputs::wanted(self.u)?.map(|out| out.view(outputs::like(&x))).transpose()?;
         call.run(|device, launch| {
             device.lu_unpack(launch, pmat.as_mut(), l.as_mut(), u.as_mut(), &x, &pivots)
         })
@@ -566,9 +483,7 @@ kernel! {
 impl Run<Any> for Qr<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
-        let mut q = outputs::wanted(self.q)?
-            .map(|out| out.view(outputs::like(&x)))
-            .transpose()?;
+        let mut q = outputs::wanted(self.q)?.map(|out| out.view(outputs::like(&x))).transpose()?;
         let mut r = self.r.view(outputs::like(&x))?;
         call.run(|device, launch| device.qr(launch, q.as_mut(), &mut r, &x))
     }
@@ -590,9 +505,7 @@ impl Run<Any> for QrGrad<'_> {
         let dq = self.dq.view()?;
         let dr = self.dr.view()?;
         let mut dx = self.dx.view(outputs::like(&x))?;
-        call.run(|device, launch| {
-            device.qr_grad(launch, &mut dx, &x, &q, &r, dq.as_ref(), dr.as_ref())
-        })
+        call.run(|device, launch| device.qr_grad(launch, &mut dx, &x, &q, &r, dq.as_ref(), dr.as_ref()))
     }
 }
 
@@ -610,9 +523,7 @@ impl Run<Any> for Svd<'_> {
         let mut u = self.u.view(outputs::like(&x))?;
         let mut s = self.s.view(outputs::real_of(&x)?)?;
         let mut vh = self.vh.view(outputs::like(&x))?;
-        call.run(|device, launch| {
-            device.svd(launch, &mut u, &mut s, &mut vh, &x, self.full_matrices)
-        })
+        call.run(|device, launch| device.svd(launch, &mut u, &mut s, &mut vh, &x, self.full_matrices))
     }
 }
 
@@ -642,17 +553,7 @@ impl Run<Any> for SvdGrad<'_> {
         let ds = self.ds.map(Tensor::view).transpose()?;
         let mut dx = self.dx.view(outputs::like(&u))?;
         call.run(|device, launch| {
-            device
-                .svd_grad(
-                    launch,
-                    &mut dx,
-                    &u,
-                    &vh,
-                    &s,
-                    du.as_ref(),
-                    dvh.as_ref(),
-                    ds.as_ref(),
-                )
+            device.svd_grad(launch, &mut dx, &u, &vh, &s, du.as_ref(), dvh.as_ref(), ds.as_ref())
         })
     }
 }
@@ -702,9 +603,7 @@ impl Run<Any> for Eigh<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
         let mut w = self.w.view(outputs::real_of(&x)?)?;
-        let mut v = outputs::wanted(self.v)?
-            .map(|out| out.view(outputs::like(&x)))
-            .transpose()?;
+        let mut v = outputs::wanted(self.v)?.map(|out| out.view(outputs::like(&x))).transpose()?;
         call.run(|device, launch| device.eigh(launch, &mut w, v.as_mut(), &x, self.uplo))
     }
 }
@@ -724,9 +623,7 @@ impl Run<Any> for EighGrad<'_> {
         let dw = self.dw.view()?;
         let dv = self.dv.view()?;
         let mut dx = self.dx.view(outputs::like(&v))?;
-        call.run(|device, launch| {
-            device.eigh_grad(launch, &mut dx, &w, &v, dw.as_ref(), dv.as_ref())
-        })
+        call.run(|device, launch| device.eigh_grad(launch, &mut dx, &w, &v, dw.as_ref(), dv.as_ref()))
     }
 }
 
@@ -742,9 +639,7 @@ impl Run<Any> for Eigvalsh<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
         let mut w = self.w.view(outputs::real_of(&x)?)?;
-        let mut v = outputs::wanted(self.v)?
-            .map(|out| out.view(outputs::like(&x)))
-            .transpose()?;
+        let mut v = outputs::wanted(self.v)?.map(|out| out.view(outputs::like(&x))).transpose()?;
         call.run(|device, launch| device.eigh(launch, &mut w, v.as_mut(), &x, self.uplo))
     }
 }
@@ -778,9 +673,7 @@ impl Run<Any> for Eig<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
         let mut w = self.w.view(outputs::complex_of(&x)?)?;
-        let mut v = outputs::wanted(self.v)?
-            .map(|out| out.view(outputs::complex_of(&x)?))
-            .transpose()?;
+        let mut v = outputs::wanted(self.v)?.map(|out| out.view(outputs::complex_of(&x)?)).transpose()?;
         call.run(|device, launch| device.eig(launch, &mut w, v.as_mut(), &x))
     }
 }
@@ -800,9 +693,7 @@ impl Run<Any> for EigGradUntilV3_2<'_> {
         let dw = self.dw.view()?;
         let dv = self.dv.view()?;
         let mut dx = self.dx.view(outputs::like(&w))?;
-        call.run(|device, launch| {
-            device.eig_grad(launch, &mut dx, &w, &v, dw.as_ref(), dv.as_ref())
-        })
+        call.run(|device, launch| device.eig_grad(launch, &mut dx, &w, &v, dw.as_ref(), dv.as_ref()))
     }
 }
 
@@ -821,9 +712,7 @@ impl Run<Any> for EigGrad<'_> {
         let dw = self.dw.map(Tensor::view).transpose()?;
         let dv = self.dv.map(Tensor::view).transpose()?;
         let mut dx = self.dx.view(outputs::like(&w))?;
-        call.run(|device, launch| {
-            device.eig_grad(launch, &mut dx, &w, &v, dw.as_ref(), dv.as_ref())
-        })
+        call.run(|device, launch| device.eig_grad(launch, &mut dx, &w, &v, dw.as_ref(), dv.as_ref()))
     }
 }
 
@@ -856,15 +745,14 @@ impl Run<Any> for MatrixRank<'_> {
         let x = self.x.view()?;
         let mut out = self.out.view(DataType::INT64)?;
         call.run(|device, launch| {
-            device
-                .matrix_rank(
-                    launch,
-                    &mut out,
-                    &x,
-                    f64::from(self.tol),
-                    self.use_default_tol,
-                    self.hermitian,
-                )
+            device.matrix_rank(
+                launch,
+                &mut out,
+                &x,
+                f64::from(self.tol),
+                self.use_default_tol,
+                self.hermitian,
+            )
         })
     }
 }
@@ -883,15 +771,7 @@ impl Run<Any> for MatrixRankTol<'_> {
         let atol = self.atol.view()?;
         let mut out = self.out.view(DataType::INT64)?;
         call.run(|device, launch| {
-            device
-                .matrix_rank_tol(
-                    launch,
-                    &mut out,
-                    &x,
-                    &atol,
-                    self.use_default_tol,
-                    self.hermitian,
-                )
+            device.matrix_rank_tol(launch, &mut out, &x, &atol, self.use_default_tol, self.hermitian)
         })
     }
 }
@@ -908,9 +788,7 @@ impl Run<Any> for MatrixPower<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
         let mut out = self.out.view(outputs::like(&x))?;
-        call.run(|device, launch| {
-            device.matrix_power(launch, &mut out, &x, i64::from(self.n))
-        })
+        call.run(|device, launch| device.matrix_power(launch, &mut out, &x, i64::from(self.n)))
     }
 }
 
@@ -927,9 +805,7 @@ impl Run<Any> for MatrixPowerGrad<'_> {
         let x = self.x.view()?;
         let dout = self.dout.view()?;
         let mut dx = self.dx.view(outputs::like(&x))?;
-        call.run(|device, launch| {
-            device.matrix_power_grad(launch, &mut dx, &x, &dout, i64::from(self.n))
-        })
+        call.run(|device, launch| device.matrix_power_grad(launch, &mut dx, &x, &dout, i64::from(self.n)))
     }
 }
 
@@ -963,8 +839,6 @@ impl Run<Any> for MultiDotGrad<'_> {
         let dout = self.dout.view()?;
         let ty = outputs::like_first(x.iter())?;
         let mut gradients = outputs::views(self.gradients, |_| Ok(ty))?;
-        call.run(|device, launch| {
-            device.multi_dot_grad(launch, &mut gradients, &x, &dout)
-        })
+        call.run(|device, launch| device.multi_dot_grad(launch, &mut gradients, &x, &dout))
     }
 }

@@ -2,79 +2,55 @@
 
 //! Boxes of detectors, pools of regions, deformable convolution, and gradients.
 
-use tenon::device::DataType;
 use crate::error::Result;
 use crate::kernel::outputs;
-use crate::kernel::{FLOATS, kernel};
 use crate::kernel::{Any, Call, Output, Registry, Run, Tensor};
+use crate::kernel::{FLOATS, kernel};
+use tenon::device::DataType;
 
 /// Registers the kernels of this group.
 pub(super) fn register(registry: Registry) -> Result<()> {
-    registry
-        .add_any::<BoxCoder<'static>>(&["box_coder", "box_coder_out_shape"], &[FLOATS])?;
-    registry
-        .add_any::<
-            PriorBox<'static>,
-        >(&["prior_box", "prior_box_out_shape", "prior_box_var_shape"], &[FLOATS])?;
-    registry
-        .add_any::<
-            YoloBox<'static>,
-        >(&["yolo_box", "yolo_box_boxes_shape", "yolo_box_scores_shape"], &[FLOATS])?;
-    registry
-        .add_any::<
-            GenerateProposals<'static>,
-        >(
-            &[
-                "generate_proposals",
-                "generate_proposals_rpn_rois_shape",
-                "generate_proposals_rpn_roi_probs_shape",
-                "generate_proposals_rpn_rois_num_shape",
-            ],
-            &[FLOATS],
-        )?;
-    registry
-        .add_any::<
-            MulticlassNms3<'static>,
-        >(
-            &[
-                "multiclass_nms",
-                "multiclass_nms_out_shape",
-                "multiclass_nms_index_shape",
-                "multiclass_nms_nms_rois_num_shape",
-            ],
-            &[FLOATS],
-        )?;
-    registry
-        .add_any::<
-            MatrixNms<'static>,
-        >(
-            &[
-                "matrix_nms",
-                "matrix_nms_out_shape",
-                "matrix_nms_index_shape",
-                "matrix_nms_rois_num_shape",
-            ],
-            &[FLOATS],
-        )?;
-    registry
-        .add_any::<
-            RoiPool<'static>,
-        >(
-            &["roi_max_pool", "roi_max_pool_out_shape", "roi_max_pool_arg_max_shape"],
-            &[FLOATS],
-        )?;
+    registry.add_any::<BoxCoder<'static>>(&["box_coder", "box_coder_out_shape"], &[FLOATS])?;
+    registry.add_any::<PriorBox<'static>>(
+        &["prior_box", "prior_box_out_shape", "prior_box_var_shape"],
+        &[FLOATS],
+    )?;
+    registry.add_any::<YoloBox<'static>>(
+        &["yolo_box", "yolo_box_boxes_shape", "yolo_box_scores_shape"],
+        &[FLOATS],
+    )?;
+    registry.add_any::<GenerateProposals<'static>>(
+        &[
+            "generate_proposals",
+            "generate_proposals_rpn_rois_shape",
+            "generate_proposals_rpn_roi_probs_shape",
+            "generate_proposals_rpn_rois_num_shape",
+        ],
+        &[FLOATS],
+    )?;
+    registry.add_any::<MulticlassNms3<'static>>(
+        &[
+            "multiclass_nms",
+            "multiclass_nms_out_shape",
+            "multiclass_nms_index_shape",
+            "multiclass_nms_nms_rois_num_shape",
+        ],
+        &[FLOATS],
+    )?;
+    registry.add_any::<MatrixNms<'static>>(
+        &["matrix_nms", "matrix_nms_out_shape", "matrix_nms_index_shape", "matrix_nms_rois_num_shape"],
+        &[FLOATS],
+    )?;
+    registry.add_any::<RoiPool<'static>>(
+        &["roi_max_pool", "roi_max_pool_out_shape", "roi_max_pool_arg_max_shape"],
+        &[FLOATS],
+    )?;
     registry.add_any::<RoiPoolGrad<'static>>(&["roi_max_pool_grad"], &[FLOATS])?;
-    registry
-        .add_any::<
-            PsroiPool<'static>,
-        >(&["psroi_pool", "psroi_pool_out_shape"], &[FLOATS])?;
+    registry.add_any::<PsroiPool<'static>>(&["psroi_pool", "psroi_pool_out_shape"], &[FLOATS])?;
     registry.add_any::<PsroiPoolGrad<'static>>(&["psroi_pool_grad"], &[FLOATS])?;
     registry
-        .add_any::<
-            DeformableConv<'static>,
-        >(&["deformable_conv", "deformable_conv_out_shape"], &[FLOATS])?;
-    registry
-        .add_any::<DeformableConvGrad<'static>>(&["deformable_conv_grad"], &[FLOATS])?;
+        .add_any::<DeformableConv<'static>>(&["deformable_conv", "deformable_conv_out_shape"], &[FLOATS])?;
+    registry.add_any::<DeformableConvGrad<'static>>(&["deformable_conv_grad"], &[FLOATS])?;
     Ok(())
 }
 
@@ -96,35 +72,32 @@ impl Run<Any> for BoxCoder<'_> {
         let prior_box_var = self.prior_box_var.map(Tensor::view).transpose()?;
         let target_box = self.target_box.view()?;
         let variance: Vec<f64> = self.variance.iter().copied().map(f64::from).collect();
-        let dims = call
-            .run(|device, launch| {
-                device
-                    .box_coder_out_shape(
-                        launch,
-                        &prior_box,
-                        prior_box_var.as_ref(),
-                        &target_box,
-                        self.code_type,
-                        self.box_normalized,
-                        i64::from(self.axis),
-                        &variance,
-                    )
-            })?;
+        let dims = call.run(|device, launch| {
+            device.box_coder_out_shape(
+                launch,
+                &prior_box,
+                prior_box_var.as_ref(),
+                &target_box,
+                self.code_type,
+                self.box_normalized,
+                i64::from(self.axis),
+                &variance,
+            )
+        })?;
         self.out.reshape(&dims)?;
         let mut out = self.out.view(outputs::like(&prior_box))?;
         call.run(|device, launch| {
-            device
-                .box_coder(
-                    launch,
-                    &mut out,
-                    &prior_box,
-                    prior_box_var.as_ref(),
-                    &target_box,
-                    self.code_type,
-                    self.box_normalized,
-                    i64::from(self.axis),
-                    &variance,
-                )
+            device.box_coder(
+                launch,
+                &mut out,
+                &prior_box,
+                prior_box_var.as_ref(),
+                &target_box,
+                self.code_type,
+                self.box_normalized,
+                i64::from(self.axis),
+                &variance,
+            )
         })
     }
 }
@@ -152,91 +125,66 @@ impl Run<Any> for PriorBox<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let input = self.input.view()?;
         let image = self.image.view()?;
-        let min_sizes: Vec<f64> = self
-            .min_sizes
-            .iter()
-            .copied()
-            .map(f64::from)
-            .collect();
-        let max_sizes: Vec<f64> = self
-            .max_sizes
-            .iter()
-            .copied()
-            .map(f64::from)
-            .collect();
-        let aspect_ratios: Vec<f64> = self
-            .aspect_ratios
-            .iter()
-            .copied()
-            .map(f64::from)
-            .collect();
-        let variances: Vec<f64> = self
-            .variances
-            .iter()
-            .copied()
-            .map(f64::from)
-            .collect();
-        let dims = call
-            .run(|device, launch| {
-                device
-                    .prior_box_out_shape(
-                        launch,
-                        &input,
-                        &image,
-                        &min_sizes,
-                        &max_sizes,
-                        &aspect_ratios,
-                        &variances,
-                        self.flip,
-                        self.clip,
-                        f64::from(self.step_w),
-                        f64::from(self.step_h),
-                        f64::from(self.offset),
-                        self.min_max_aspect_ratios_order,
-                    )
-            })?;
+        let min_sizes: Vec<f64> = self.min_sizes.iter().copied().map(f64::from).collect();
+        let max_sizes: Vec<f64> = self.max_sizes.iter().copied().map(f64::from).collect();
+        let aspect_ratios: Vec<f64> = self.aspect_ratios.iter().copied().map(f64::from).collect();
+        let variances: Vec<f64> = self.variances.iter().copied().map(f64::from).collect();
+        let dims = call.run(|device, launch| {
+            device.prior_box_out_shape(
+                launch,
+                &input,
+                &image,
+                &min_sizes,
+                &max_sizes,
+                &aspect_ratios,
+                &variances,
+                self.flip,
+                self.clip,
+                f64::from(self.step_w),
+                f64::from(self.step_h),
+                f64::from(self.offset),
+                self.min_max_aspect_ratios_order,
+            )
+        })?;
         self.out.reshape(&dims)?;
-        let dims = call
-            .run(|device, launch| {
-                device
-                    .prior_box_var_shape(
-                        launch,
-                        &input,
-                        &image,
-                        &min_sizes,
-                        &max_sizes,
-                        &aspect_ratios,
-                        &variances,
-                        self.flip,
-                        self.clip,
-                        f64::from(self.step_w),
-                        f64::from(self.step_h),
-                        f64::from(self.offset),
-                        self.min_max_aspect_ratios_order,
-                    )
-            })?;
+        let dims = call.run(|device, launch| {
+            device.prior_box_var_shape(
+                launch,
+                &input,
+                &image,
+                &min_sizes,
+                &max_sizes,
+                &aspect_ratios,
+                &variances,
+                self.flip,
+                self.clip,
+                f64::from(self.step_w),
+                f64::from(self.step_h),
+                f64::from(self.offset),
+                self.min_max_aspect_ratios_order,
+            )
+        })?;
         self.var.reshape(&dims)?;
         let mut out = self.out.view(outputs::like(&input))?;
         let mut var = self.var.view(outputs::like(&input))?;
         call.run(|device, launch| {
-            device
-                .prior_box(
-                    launch,
-                    &mut out,
-                    &mut var,
-                    &input,
-                    &image,
-                    &min_sizes,
-                    &max_sizes,
-                    &aspect_ratios,
-                    &variances,
-                    self.flip,
-                    self.clip,
-                    f64::from(self.step_w),
-                    f64::from(self.step_h),
-                    f64::from(self.offset),
-                    self.min_max_aspect_ratios_order,
-                )
+            device.prior_box(
+                launch,
+                &mut out,
+                &mut var,
+                &input,
+                &image,
+                &min_sizes,
+                &max_sizes,
+                &aspect_ratios,
+                &variances,
+                self.flip,
+                self.clip,
+                f64::from(self.step_w),
+                f64::from(self.step_h),
+                f64::from(self.offset),
+                self.min_max_aspect_ratios_order,
+            )
         })
     }
 }
@@ -263,61 +211,56 @@ impl Run<Any> for YoloBox<'_> {
         let x = self.x.view()?;
         let img_size = self.img_size.view()?;
         let anchors: Vec<i64> = self.anchors.iter().copied().map(i64::from).collect();
-        let dims = call
-            .run(|device, launch| {
-                device
-                    .yolo_box_boxes_shape(
-                        launch,
-                        &x,
-                        &img_size,
-                        &anchors,
-                        i64::from(self.class_num),
-                        f64::from(self.conf_thresh),
-                        i64::from(self.downsample_ratio),
-                        self.clip_bbox,
-                        f64::from(self.scale_x_y),
-                        self.iou_aware,
-                        f64::from(self.iou_aware_factor),
-                    )
-            })?;
+        let dims = call.run(|device, launch| {
+            device.yolo_box_boxes_shape(
+                launch,
+                &x,
+                &img_size,
+                &anchors,
+                i64::from(self.class_num),
+                f64::from(self.conf_thresh),
+                i64::from(self.downsample_ratio),
+                self.clip_bbox,
+                f64::from(self.scale_x_y),
+                self.iou_aware,
+                f64::from(self.iou_aware_factor),
+            )
+        })?;
         self.boxes.reshape(&dims)?;
-        let dims = call
-            .run(|device, launch| {
-                device
-                    .yolo_box_scores_shape(
-                        launch,
-                        &x,
-                        &img_size,
-                        &anchors,
-                        i64::from(self.class_num),
-                        f64::from(self.conf_thresh),
-                        i64::from(self.downsample_ratio),
-                        self.clip_bbox,
-                        f64::from(self.scale_x_y),
-                        self.iou_aware,
-                        f64::from(self.iou_aware_factor),
-                    )
-            })?;
+        let dims = call.run(|device, launch| {
+            device.yolo_box_scores_shape(
+                launch,
+                &x,
+                &img_size,
+                &anchors,
+                i64::from(self.class_num),
+                f64::from(self.conf_thresh),
+                i64::from(self.downsample_ratio),
+                self.clip_bbox,
+                f64::from(self.scale_x_y),
+                self.iou_aware,
+                f64::from(self.iou_aware_factor),
+            )
+        })?;
         self.scores.reshape(&dims)?;
         let mut boxes = self.boxes.view(outputs::like(&x))?;
         let mut scores = self.scores.view(outputs::like(&x))?;
         call.run(|device, launch| {
-            device
-                .yolo_box(
-                    launch,
-                    &mut boxes,
-                    &mut scores,
-                    &x,
-                    &img_size,
-                    &anchors,
-                    i64::from(self.class_num),
-                    f64::from(self.conf_thresh),
-                    i64::from(self.downsample_ratio),
-                    self.clip_bbox,
-                    f64::from(self.scale_x_y),
-                    self.iou_aware,
-                    f64::from(self.iou_aware_factor),
-                )
+            device.yolo_box(
+                launch,
+                &mut boxes,
+                &mut scores,
+                &x,
+                &img_size,
+                &anchors,
+                i64::from(self.class_num),
+                f64::from(self.conf_thresh),
+                i64::from(self.downsample_ratio),
+                self.clip_bbox,
+                f64::from(self.scale_x_y),
+                self.iou_aware,
+                f64::from(self.iou_aware_factor),
+            )
         })
     }
 }
@@ -350,85 +293,78 @@ impl Run<Any> for GenerateProposals<'_> {
         let im_shape = self.im_shape.view()?;
         let anchors = self.anchors.view()?;
         let variances = self.variances.view()?;
-        let dims = call
-            .run(|device, launch| {
-                device
-                    .generate_proposals_rpn_rois_shape(
-                        launch,
-                        &scores,
-                        &bbox_deltas,
-                        &im_shape,
-                        &anchors,
-                        &variances,
-                        i64::from(self.pre_nms_top_n),
-                        i64::from(self.post_nms_top_n),
-                        f64::from(self.nms_thresh),
-                        f64::from(self.min_size),
-                        f64::from(self.eta),
-                        self.pixel_offset,
-                    )
-            })?;
+        let dims = call.run(|device, launch| {
+            device.generate_proposals_rpn_rois_shape(
+                launch,
+                &scores,
+                &bbox_deltas,
+                &im_shape,
+                &anchors,
+                &variances,
+                i64::from(self.pre_nms_top_n),
+                i64::from(self.post_nms_top_n),
+                f64::from(self.nms_thresh),
+                f64::from(self.min_size),
+                f64::from(self.eta),
+                self.pixel_offset,
+            )
+        })?;
         self.rpn_rois.reshape(&dims)?;
-        let dims = call
-            .run(|device, launch| {
-                device
-                    .generate_proposals_rpn_roi_probs_shape(
-                        launch,
-                        &scores,
-                        &bbox_deltas,
-                        &im_shape,
-                        &anchors,
-                        &variances,
-                        i64::from(self.pre_nms_top_n),
-                        i64::from(self.post_nms_top_n),
-                        f64::from(self.nms_thresh),
-                        f64::from(self.min_size),
-                        f64::from(self.eta),
-                        self.pixel_offset,
-                    )
-            })?;
+        let dims = call.run(|device, launch| {
+            device.generate_proposals_rpn_roi_probs_shape(
+                launch,
+                &scores,
+                &bbox_deltas,
+                &im_shape,
+                &anchors,
+                &variances,
+                i64::from(self.pre_nms_top_n),
+                i64::from(self.post_nms_top_n),
+                f64::from(self.nms_thresh),
+                f64::from(self.min_size),
+                f64::from(self.eta),
+                self.pixel_offset,
+            )
+        })?;
         self.rpn_roi_probs.reshape(&dims)?;
-        let dims = call
-            .run(|device, launch| {
-                device
-                    .generate_proposals_rpn_rois_num_shape(
-                        launch,
-                        &scores,
-                        &bbox_deltas,
-                        &im_shape,
-                        &anchors,
-                        &variances,
-                        i64::from(self.pre_nms_top_n),
-                        i64::from(self.post_nms_top_n),
-                        f64::from(self.nms_thresh),
-                        f64::from(self.min_size),
-                        f64::from(self.eta),
-                        self.pixel_offset,
-                    )
-            })?;
+        let dims = call.run(|device, launch| {
+            device.generate_proposals_rpn_rois_num_shape(
+                launch,
+                &scores,
+                &bbox_deltas,
+                &im_shape,
+                &anchors,
+                &variances,
+                i64::from(self.pre_nms_top_n),
+                i64::from(self.post_nms_top_n),
+                f64::from(self.nms_thresh),
+                f64::from(self.min_size),
+                f64::from(self.eta),
+                self.pixel_offset,
+            )
+        })?;
         self.rpn_rois_num.reshape(&dims)?;
         let mut rpn_rois = self.rpn_rois.view(outputs::like(&scores))?;
         let mut rpn_roi_probs = self.rpn_roi_probs.view(outputs::like(&scores))?;
         let mut rpn_rois_num = self.rpn_rois_num.view(DataType::INT32)?;
         call.run(|device, launch| {
-            device
-                .generate_proposals(
-                    launch,
-                    &mut rpn_rois,
-                    &mut rpn_roi_probs,
-                    &mut rpn_rois_num,
-                    &scores,
-                    &bbox_deltas,
-                    &im_shape,
-                    &anchors,
-                    &variances,
-                    i64::from(self.pre_nms_top_n),
-                    i64::from(self.post_nms_top_n),
-                    f64::from(self.nms_thresh),
-                    f64::from(self.min_size),
-                    f64::from(self.eta),
-                    self.pixel_offset,
-                )
+            device.generate_proposals(
+                launch,
+                &mut rpn_rois,
+                &mut rpn_roi_probs,
+                &mut rpn_rois_num,
+                &scores,
+                &bbox_deltas,
+                &im_shape,
+                &anchors,
+                &variances,
+                i64::from(self.pre_nms_top_n),
+                i64::from(self.post_nms_top_n),
+                f64::from(self.nms_thresh),
+                f64::from(self.min_size),
+                f64::from(self.eta),
+                self.pixel_offset,
+            )
         })
     }
 }
@@ -454,81 +390,74 @@ impl Run<Any> for MulticlassNms3<'_> {
         let bboxes = self.bboxes.view()?;
         let scores = self.scores.view()?;
         let rois_num = self.rois_num.map(Tensor::view).transpose()?;
-        let dims = call
-            .run(|device, launch| {
-                device
-                    .multiclass_nms_out_shape(
-                        launch,
-                        &bboxes,
-                        &scores,
-                        rois_num.as_ref(),
-                        f64::from(self.score_threshold),
-                        i64::from(self.nms_top_k),
-                        i64::from(self.keep_top_k),
-                        f64::from(self.nms_threshold),
-                        self.normalized,
-                        f64::from(self.nms_eta),
-                        i64::from(self.background_label),
-                    )
-            })?;
+        let dims = call.run(|device, launch| {
+            device.multiclass_nms_out_shape(
+                launch,
+                &bboxes,
+                &scores,
+                rois_num.as_ref(),
+                f64::from(self.score_threshold),
+                i64::from(self.nms_top_k),
+                i64::from(self.keep_top_k),
+                f64::from(self.nms_threshold),
+                self.normalized,
+                f64::from(self.nms_eta),
+                i64::from(self.background_label),
+            )
+        })?;
         self.out.reshape(&dims)?;
-        let dims = call
-            .run(|device, launch| {
-                device
-                    .multiclass_nms_index_shape(
-                        launch,
-                        &bboxes,
-                        &scores,
-                        rois_num.as_ref(),
-                        f64::from(self.score_threshold),
-                        i64::from(self.nms_top_k),
-                        i64::from(self.keep_top_k),
-                        f64::from(self.nms_threshold),
-                        self.normalized,
-                        f64::from(self.nms_eta),
-                        i64::from(self.background_label),
-                    )
-            })?;
+        let dims = call.run(|device, launch| {
+            device.multiclass_nms_index_shape(
+                launch,
+                &bboxes,
+                &scores,
+                rois_num.as_ref(),
+                f64::from(self.score_threshold),
+                i64::from(self.nms_top_k),
+                i64::from(self.keep_top_k),
+                f64::from(self.nms_threshold),
+                self.normalized,
+                f64::from(self.nms_eta),
+                i64::from(self.background_label),
+            )
+        })?;
         self.index.reshape(&dims)?;
-        let dims = call
-            .run(|device, launch| {
-                device
-                    .multiclass_nms_nms_rois_num_shape(
-                        launch,
-                        &bboxes,
-                        &scores,
-                        rois_num.as_ref(),
-                        f64::from(self.score_threshold),
-                        i64::from(self.nms_top_k),
-                        i64::from(self.keep_top_k),
-                        f64::from(self.nms_threshold),
-                        self.normalized,
-                        f64::from(self.nms_eta),
-                        i64::from(self.background_label),
-                    )
-            })?;
+        let dims = call.run(|device, launch| {
+            device.multiclass_nms_nms_rois_num_shape(
+                launch,
+                &bboxes,
+                &scores,
+                rois_num.as_ref(),
+                f64::from(self.score_threshold),
+                i64::from(self.nms_top_k),
+                i64::from(self.keep_top_k),
+                f64::from(self.nms_threshold),
+                self.normalized,
+                f64::from(self.nms_eta),
+                i64::from(self.background_label),
+            )
+        })?;
         self.nms_rois_num.reshape(&dims)?;
         let mut out = self.out.view(outputs::like(&bboxes))?;
         let mut index = self.index.view(DataType::INT32)?;
         let mut nms_rois_num = self.nms_rois_num.view(DataType::INT32)?;
         call.run(|device, launch| {
-            device
-                .multiclass_nms(
-                    launch,
-                    &mut out,
-                    &mut index,
-                    &mut nms_rois_num,
-                    &bboxes,
-                    &scores,
-                    rois_num.as_ref(),
-                    f64::from(self.score_threshold),
-                    i64::from(self.nms_top_k),
-                    i64::from(self.keep_top_k),
-                    f64::from(self.nms_threshold),
-                    self.normalized,
-                    f64::from(self.nms_eta),
-                    i64::from(self.background_label),
-                )
+            device.multiclass_nms(
+                launch,
+                &mut out,
+                &mut index,
+                &mut nms_rois_num,
+                &bboxes,
+                &scores,
+                rois_num.as_ref(),
+                f64::from(self.score_threshold),
+                i64::from(self.nms_top_k),
+                i64::from(self.keep_top_k),
+                f64::from(self.nms_threshold),
+                self.normalized,
+                f64::from(self.nms_eta),
+                i64::from(self.background_label),
+            )
         })
     }
 }
@@ -554,81 +483,74 @@ impl Run<Any> for MatrixNms<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let bboxes = self.bboxes.view()?;
         let scores = self.scores.view()?;
-        let dims = call
-            .run(|device, launch| {
-                device
-                    .matrix_nms_out_shape(
-                        launch,
-                        &bboxes,
-                        &scores,
-                        f64::from(self.score_threshold),
-                        i64::from(self.nms_top_k),
-                        i64::from(self.keep_top_k),
-                        f64::from(self.post_threshold),
-                        self.use_gaussian,
-                        f64::from(self.gaussian_sigma),
-                        i64::from(self.background_label),
-                        self.normalized,
-                    )
-            })?;
+        let dims = call.run(|device, launch| {
+            device.matrix_nms_out_shape(
+                launch,
+                &bboxes,
+                &scores,
+                f64::from(self.score_threshold),
+                i64::from(self.nms_top_k),
+                i64::from(self.keep_top_k),
+                f64::from(self.post_threshold),
+                self.use_gaussian,
+                f64::from(self.gaussian_sigma),
+                i64::from(self.background_label),
+                self.normalized,
+            )
+        })?;
         self.out.reshape(&dims)?;
-        let dims = call
-            .run(|device, launch| {
-                device
-                    .matrix_nms_index_shape(
-                        launch,
-                        &bboxes,
-                        &scores,
-                        f64::from(self.score_threshold),
-                        i64::from(self.nms_top_k),
-                        i64::from(self.keep_top_k),
-                        f64::from(self.post_threshold),
-                        self.use_gaussian,
-                        f64::from(self.gaussian_sigma),
-                        i64::from(self.background_label),
-                        self.normalized,
-                    )
-            })?;
+        let dims = call.run(|device, launch| {
+            device.matrix_nms_index_shape(
+                launch,
+                &bboxes,
+                &scores,
+                f64::from(self.score_threshold),
+                i64::from(self.nms_top_k),
+                i64::from(self.keep_top_k),
+                f64::from(self.post_threshold),
+                self.use_gaussian,
+                f64::from(self.gaussian_sigma),
+                i64::from(self.background_label),
+                self.normalized,
+            )
+        })?;
         self.index.reshape(&dims)?;
-        let dims = call
-            .run(|device, launch| {
-                device
-                    .matrix_nms_rois_num_shape(
-                        launch,
-                        &bboxes,
-                        &scores,
-                        f64::from(self.score_threshold),
-                        i64::from(self.nms_top_k),
-                        i64::from(self.keep_top_k),
-                        f64::from(self.post_threshold),
-                        self.use_gaussian,
-                        f64::from(self.gaussian_sigma),
-                        i64::from(self.background_label),
-                        self.normalized,
-                    )
-            })?;
+        let dims = call.run(|device, launch| {
+            device.matrix_nms_rois_num_shape(
+                launch,
+                &bboxes,
+                &scores,
+                f64::from(self.score_threshold),
+                i64::from(self.nms_top_k),
+                i64::from(self.keep_top_k),
+                f64::from(self.post_threshold),
+                self.use_gaussian,
+                f64::from(self.gaussian_sigma),
+                i64::from(self.background_label),
+                self.normalized,
+            )
+        })?;
         self.rois_num.reshape(&dims)?;
         let mut out = self.out.view(outputs::like(&bboxes))?;
         let mut index = self.index.view(DataType::INT32)?;
         let mut rois_num = self.rois_num.view(DataType::INT32)?;
         call.run(|device, launch| {
-            device
-                .matrix_nms(
-                    launch,
-                    &mut out,
-                    &mut index,
-                    &mut rois_num,
-                    &bboxes,
-                    &scores,
-                    f64::from(self.score_threshold),
-                    i64::from(self.nms_top_k),
-                    i64::from(self.keep_top_k),
-                    f64::from(self.post_threshold),
-                    self.use_gaussian,
-                    f64::from(self.gaussian_sigma),
-                    i64::from(self.background_label),
-                    self.normalized,
-                )
+            device.matrix_nms(
+                launch,
+                &mut out,
+                &mut index,
+                &mut rois_num,
+                &bboxes,
+                &scores,
+                f64::from(self.score_threshold),
+                i64::from(self.nms_top_k),
+                i64::from(self.keep_top_k),
+                f64::from(self.post_threshold),
+                self.use_gaussian,
+                f64::from(self.gaussian_sigma),
+                i64::from(self.background_label),
+                self.normalized,
+            )
         })
     }
 }
@@ -646,49 +568,44 @@ impl Run<Any> for RoiPool<'_> {
         let x = self.x.view()?;
         let boxes = self.boxes.view()?;
         let boxes_num = self.boxes_num.map(Tensor::view).transpose()?;
-        let dims = call
-            .run(|device, launch| {
-                device
-                    .roi_max_pool_out_shape(
-                        launch,
-                        &x,
-                        &boxes,
-                        boxes_num.as_ref(),
-                        i64::from(self.pooled_height),
-                        i64::from(self.pooled_width),
-                        f64::from(self.spatial_scale),
-                    )
-            })?;
+        let dims = call.run(|device, launch| {
+            device.roi_max_pool_out_shape(
+                launch,
+                &x,
+                &boxes,
+                boxes_num.as_ref(),
+                i64::from(self.pooled_height),
+                i64::from(self.pooled_width),
+                f64::from(self.spatial_scale),
+            )
+        })?;
         self.out.reshape(&dims)?;
-        let dims = call
-            .run(|device, launch| {
-                device
-                    .roi_max_pool_arg_max_shape(
-                        launch,
-                        &x,
-                        &boxes,
-                        boxes_num.as_ref(),
-                        i64::from(self.pooled_height),
-                        i64::from(self.pooled_width),
-                        f64::from(self.spatial_scale),
-                    )
-            })?;
+        let dims = call.run(|device, launch| {
+            device.roi_max_pool_arg_max_shape(
+                launch,
+                &x,
+                &boxes,
+                boxes_num.as_ref(),
+                i64::from(self.pooled_height),
+                i64::from(self.pooled_width),
+                f64::from(self.spatial_scale),
+            )
+        })?;
         self.arg_max.reshape(&dims)?;
         let mut out = self.out.view(outputs::like(&x))?;
         let mut arg_max = self.arg_max.view(DataType::INT64)?;
         call.run(|device, launch| {
-            device
-                .roi_max_pool(
-                    launch,
-                    &mut out,
-                    &mut arg_max,
-                    &x,
-                    &boxes,
-                    boxes_num.as_ref(),
-                    i64::from(self.pooled_height),
-                    i64::from(self.pooled_width),
-                    f64::from(self.spatial_scale),
-                )
+            device.roi_max_pool(
+                launch,
+                &mut out,
+                &mut arg_max,
+                &x,
+                &boxes,
+                boxes_num.as_ref(),
+                i64::from(self.pooled_height),
+                i64::from(self.pooled_width),
+                f64::from(self.spatial_scale),
+            )
         })
     }
 }
@@ -715,15 +632,7 @@ impl Run<Any> for RoiPoolGrad<'_> {
         let dout = self.dout.view()?;
         let mut dx = self.dx.view(outputs::like(&x))?;
         call.run(|device, launch| {
-            device
-                .roi_max_pool_grad(
-                    launch,
-                    &mut dx,
-                    &x,
-                    boxes_num.as_ref(),
-                    &arg_max,
-                    &dout,
-                )
+            device.roi_max_pool_grad(launch, &mut dx, &x, boxes_num.as_ref(), &arg_max, &dout)
         })
     }
 }
@@ -746,35 +655,32 @@ impl Run<Any> for PsroiPool<'_> {
         let x = self.x.view()?;
         let boxes = self.boxes.view()?;
         let boxes_num = self.boxes_num.map(Tensor::view).transpose()?;
-        let dims = call
-            .run(|device, launch| {
-                device
-                    .psroi_pool_out_shape(
-                        launch,
-                        &x,
-                        &boxes,
-                        boxes_num.as_ref(),
-                        i64::from(self.pooled_height),
-                        i64::from(self.pooled_width),
-                        i64::from(self.output_channels),
-                        f64::from(self.spatial_scale),
-                    )
-            })?;
+        let dims = call.run(|device, launch| {
+            device.psroi_pool_out_shape(
+                launch,
+                &x,
+                &boxes,
+                boxes_num.as_ref(),
+                i64::from(self.pooled_height),
+                i64::from(self.pooled_width),
+                i64::from(self.output_channels),
+                f64::from(self.spatial_scale),
+            )
+        })?;
         self.out.reshape(&dims)?;
         let mut out = self.out.view(outputs::like(&x))?;
         call.run(|device, launch| {
-            device
-                .psroi_pool(
-                    launch,
-                    &mut out,
-                    &x,
-                    &boxes,
-                    boxes_num.as_ref(),
-                    i64::from(self.pooled_height),
-                    i64::from(self.pooled_width),
-                    i64::from(self.output_channels),
-                    f64::from(self.spatial_scale),
-                )
+            device.psroi_pool(
+                launch,
+                &mut out,
+                &x,
+                &boxes,
+                boxes_num.as_ref(),
+                i64::from(self.pooled_height),
+                i64::from(self.pooled_width),
+                i64::from(self.output_channels),
+                f64::from(self.spatial_scale),
+            )
         })
     }
 }
@@ -805,19 +711,18 @@ impl Run<Any> for PsroiPoolGrad<'_> {
         let dout = self.dout.view()?;
         let mut dx = self.dx.view(outputs::like(&x))?;
         call.run(|device, launch| {
-            device
-                .psroi_pool_grad(
-                    launch,
-                    &mut dx,
-                    &x,
-                    &boxes,
-                    boxes_num.as_ref(),
-                    &dout,
-                    i64::from(self.pooled_height),
-                    i64::from(self.pooled_width),
-                    i64::from(self.output_channels),
-                    f64::from(self.spatial_scale),
-                )
+            device.psroi_pool_grad(
+                launch,
+                &mut dx,
+                &x,
+                &boxes,
+                boxes_num.as_ref(),
+                &dout,
+                i64::from(self.pooled_height),
+                i64::from(self.pooled_width),
+                i64::from(self.output_channels),
+                f64::from(self.spatial_scale),
+            )
         })
     }
 }
@@ -850,43 +755,35 @@ impl Run<Any> for DeformableConv<'_> {
         let mask = self.mask.map(Tensor::view).transpose()?;
         let strides: Vec<i64> = self.strides.iter().copied().map(i64::from).collect();
         let paddings: Vec<i64> = self.paddings.iter().copied().map(i64::from).collect();
-        let dilations: Vec<i64> = self
-            .dilations
-            .iter()
-            .copied()
-            .map(i64::from)
-            .collect();
-        let dims = call
-            .run(|device, launch| {
-                device
-                    .deformable_conv_out_shape(
-                        launch,
-                        &x,
-                        &offset,
-                        &filter,
-                        mask.as_ref(),
-                        &strides,
-                        &paddings,
-                        &dilations,
-                        i64::from(self.groups),
-                    )
-            })?;
+        let dilations: Vec<i64> = self.dilations.iter().copied().map(i64::from).collect();
+        let dims = call.run(|device, launch| {
+            device.deformable_conv_out_shape(
+                launch,
+                &x,
+                &offset,
+                &filter,
+                mask.as_ref(),
+                &strides,
+                &paddings,
+                &dilations,
+                i64::from(self.groups),
+            )
+        })?;
         self.out.reshape(&dims)?;
         let mut out = self.out.view(outputs::like(&x))?;
         call.run(|device, launch| {
-            device
-                .deformable_conv(
-                    launch,
-                    &mut out,
-                    &x,
-                    &offset,
-                    &filter,
-                    mask.as_ref(),
-                    &strides,
-                    &paddings,
-                    &dilations,
-                    i64::from(self.groups),
-                )
+            device.deformable_conv(
+                launch,
+                &mut out,
+                &x,
+                &offset,
+                &filter,
+                mask.as_ref(),
+                &strides,
+                &paddings,
+                &dilations,
+                i64::from(self.groups),
+            )
         })
     }
 }
@@ -926,42 +823,30 @@ impl Run<Any> for DeformableConvGrad<'_> {
         let dout = self.dout.view()?;
         let strides: Vec<i64> = self.strides.iter().copied().map(i64::from).collect();
         let paddings: Vec<i64> = self.paddings.iter().copied().map(i64::from).collect();
-        let dilations: Vec<i64> = self
-            .dilations
-            .iter()
-            .copied()
-            .map(i64::from)
-            .collect();
-        let mut dx = outputs::wanted(self.dx)?
-            .map(|out| out.view(outputs::like(&x)))
-            .transpose()?;
-        let mut doffset = outputs::wanted(self.doffset)?
-            .map(|out| out.view(outputs::like(&offset)))
-            .transpose()?;
-        let mut dfilter = outputs::wanted(self.dfilter)?
-            .map(|out| out.view(outputs::like(&filter)))
-            .transpose()?;
-        let mut dmask = outputs::wanted(self.dmask)?
-            .map(|out| out.view(outputs::like(&x)))
-            .transpose()?;
+        let dilations: Vec<i64> = self.dilations.iter().copied().map(i64::from).collect();
+        let mut dx = outputs::wanted(self.dx)?.map(|out| out.view(outputs::like(&x))).transpose()?;
+        let mut doffset =
+            outputs::wanted(self.doffset)?.map(|out| out.view(outputs::like(&offset))).transpose()?;
+        let mut dfilter =
+            outputs::wanted(self.dfilter)?.map(|out| out.view(outputs::like(&filter))).transpose()?;
+        let mut dmask = outputs::wanted(self.dmask)?.map(|out| out.view(outputs::like(&x))).transpose()?;
         call.run(|device, launch| {
-            device
-                .deformable_conv_grad(
-                    launch,
-                    dx.as_mut(),
-                    doffset.as_mut(),
-                    dfilter.as_mut(),
-                    dmask.as_mut(),
-                    &x,
-                    &offset,
-                    &filter,
-                    mask.as_ref(),
-                    &dout,
-                    &strides,
-                    &paddings,
-                    &dilations,
-                    i64::from(self.groups),
-                )
+            device.deformable_conv_grad(
+                launch,
+                dx.as_mut(),
+                doffset.as_mut(),
+                dfilter.as_mut(),
+                dmask.as_mut(),
+                &x,
+                &offset,
+                &filter,
+                mask.as_ref(),
+                &dout,
+                &strides,
+                &paddings,
+                &dilations,
+                i64::from(self.groups),
+            )
         })
     }
 }

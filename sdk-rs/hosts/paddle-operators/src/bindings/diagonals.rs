@@ -4,61 +4,32 @@
 
 use crate::error::Result;
 use crate::kernel::outputs;
-use crate::kernel::{FLOATS, INTEGERS, BOOL, COMPLEX, kernel};
 use crate::kernel::{Any, Call, Output, Registry, Run, Tensor};
+use crate::kernel::{BOOL, COMPLEX, FLOATS, INTEGERS, kernel};
 
 /// Registers the kernels of this group.
 pub(super) fn register(registry: Registry) -> Result<()> {
-    registry
-        .add_any::<
-            Diagonal<'static>,
-        >(&["diagonal"], &[FLOATS, INTEGERS, BOOL, COMPLEX])?;
-    registry
-        .add_any::<
-            DiagonalGrad<'static>,
-        >(&["diagonal_grad"], &[FLOATS, INTEGERS, BOOL, COMPLEX])?;
-    registry
-        .add_any::<
-            DiagEmbed<'static>,
-        >(&["diag_embed"], &[FLOATS, INTEGERS, BOOL, COMPLEX])?;
+    registry.add_any::<Diagonal<'static>>(&["diagonal"], &[FLOATS, INTEGERS, BOOL, COMPLEX])?;
+    registry.add_any::<DiagonalGrad<'static>>(&["diagonal_grad"], &[FLOATS, INTEGERS, BOOL, COMPLEX])?;
+    registry.add_any::<DiagEmbed<'static>>(&["diag_embed"], &[FLOATS, INTEGERS, BOOL, COMPLEX])?;
     registry.add_any::<Diag<'static>>(&["diag"], &[FLOATS, INTEGERS])?;
     registry.add_any::<DiagGrad<'static>>(&["diag_grad"], &[FLOATS, INTEGERS])?;
-    registry
-        .add_any::<
-            FillDiagonal<'static>,
-        >(&["fill_diagonal"], &[FLOATS, INTEGERS, BOOL])?;
-    registry
-        .add_any::<
-            FillDiagonalGrad<'static>,
-        >(&["fill_diagonal_grad"], &[FLOATS, INTEGERS, BOOL])?;
-    registry
-        .add_any::<
-            FillDiagonalTensor<'static>,
-        >(&["fill_diagonal_tensor"], &[FLOATS, INTEGERS, BOOL, COMPLEX])?;
-    registry
-        .add_any::<
-            FillDiagonalTensorGrad<'static>,
-        >(&["fill_diagonal_tensor_grad"], &[FLOATS, INTEGERS, BOOL, COMPLEX])?;
-    registry
-        .add_any::<Tril<'static>>(&["tril_triu"], &[FLOATS, INTEGERS, BOOL, COMPLEX])?;
-    registry
-        .add_any::<
-            TrilGrad<'static>,
-        >(&["tril_triu"], &[FLOATS, INTEGERS, BOOL, COMPLEX])?;
-    registry
-        .add_any::<Triu<'static>>(&["tril_triu"], &[FLOATS, INTEGERS, BOOL, COMPLEX])?;
-    registry
-        .add_any::<
-            TriuGrad<'static>,
-        >(&["tril_triu"], &[FLOATS, INTEGERS, BOOL, COMPLEX])?;
-    registry
-        .add_any::<
-            TrilTriu<'static>,
-        >(&["tril_triu"], &[FLOATS, INTEGERS, BOOL, COMPLEX])?;
-    registry
-        .add_any::<
-            TrilTriuGrad<'static>,
-        >(&["tril_triu"], &[FLOATS, INTEGERS, BOOL, COMPLEX])?;
+    registry.add_any::<FillDiagonal<'static>>(&["fill_diagonal"], &[FLOATS, INTEGERS, BOOL])?;
+    registry.add_any::<FillDiagonalGrad<'static>>(&["fill_diagonal_grad"], &[FLOATS, INTEGERS, BOOL])?;
+    registry.add_any::<FillDiagonalTensor<'static>>(
+        &["fill_diagonal_tensor"],
+        &[FLOATS, INTEGERS, BOOL, COMPLEX],
+    )?;
+    registry.add_any::<FillDiagonalTensorGrad<'static>>(
+        &["fill_diagonal_tensor_grad"],
+        &[FLOATS, INTEGERS, BOOL, COMPLEX],
+    )?;
+    registry.add_any::<Tril<'static>>(&["tril_triu"], &[FLOATS, INTEGERS, BOOL, COMPLEX])?;
+    registry.add_any::<TrilGrad<'static>>(&["tril_triu"], &[FLOATS, INTEGERS, BOOL, COMPLEX])?;
+    registry.add_any::<Triu<'static>>(&["tril_triu"], &[FLOATS, INTEGERS, BOOL, COMPLEX])?;
+    registry.add_any::<TriuGrad<'static>>(&["tril_triu"], &[FLOATS, INTEGERS, BOOL, COMPLEX])?;
+    registry.add_any::<TrilTriu<'static>>(&["tril_triu"], &[FLOATS, INTEGERS, BOOL, COMPLEX])?;
+    registry.add_any::<TrilTriuGrad<'static>>(&["tril_triu"], &[FLOATS, INTEGERS, BOOL, COMPLEX])?;
     registry.add_any::<Trace<'static>>(&["trace"], &[FLOATS, INTEGERS])?;
     registry.add_any::<TraceGrad<'static>>(&["trace_grad"], &[FLOATS, INTEGERS])?;
     Ok(())
@@ -77,15 +48,14 @@ impl Run<Any> for Diagonal<'_> {
         let x = self.x.view()?;
         let mut out = self.out.view(outputs::like(&x))?;
         call.run(|device, launch| {
-            device
-                .diagonal(
-                    launch,
-                    &mut out,
-                    &x,
-                    i64::from(self.offset),
-                    i64::from(self.axis1),
-                    i64::from(self.axis2),
-                )
+            device.diagonal(
+                launch,
+                &mut out,
+                &x,
+                i64::from(self.offset),
+                i64::from(self.axis1),
+                i64::from(self.axis2),
+            )
         })
     }
 }
@@ -103,15 +73,14 @@ impl Run<Any> for DiagonalGrad<'_> {
         let dout = self.dout.view()?;
         let mut dx = self.dx.view(outputs::like(&dout))?;
         call.run(|device, launch| {
-            device
-                .diagonal_grad(
-                    launch,
-                    &mut dx,
-                    &dout,
-                    i64::from(self.offset),
-                    i64::from(self.axis1),
-                    i64::from(self.axis2),
-                )
+            device.diagonal_grad(
+                launch,
+                &mut dx,
+                &dout,
+                i64::from(self.offset),
+                i64::from(self.axis1),
+                i64::from(self.axis2),
+            )
         })
     }
 }
@@ -129,15 +98,14 @@ impl Run<Any> for DiagEmbed<'_> {
         let x = self.x.view()?;
         let mut out = self.out.view(outputs::like(&x))?;
         call.run(|device, launch| {
-            device
-                .diag_embed(
-                    launch,
-                    &mut out,
-                    &x,
-                    i64::from(self.offset),
-                    i64::from(self.dim1),
-                    i64::from(self.dim2),
-                )
+            device.diag_embed(
+                launch,
+                &mut out,
+                &x,
+                i64::from(self.offset),
+                i64::from(self.dim1),
+                i64::from(self.dim2),
+            )
         })
     }
 }
@@ -155,14 +123,7 @@ impl Run<Any> for Diag<'_> {
         let x = self.x.view()?;
         let mut out = self.out.view(outputs::like(&x))?;
         call.run(|device, launch| {
-            device
-                .diag(
-                    launch,
-                    &mut out,
-                    &x,
-                    i64::from(self.offset),
-                    f64::from(self.padding_value),
-                )
+            device.diag(launch, &mut out, &x, i64::from(self.offset), f64::from(self.padding_value))
         })
     }
 }
@@ -179,9 +140,7 @@ impl Run<Any> for DiagGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let dout = self.dout.view()?;
         let mut dx = self.dx.view(outputs::like(&dout))?;
-        call.run(|device, launch| {
-            device.diag_grad(launch, &mut dx, &dout, i64::from(self.offset))
-        })
+        call.run(|device, launch| device.diag_grad(launch, &mut dx, &dout, i64::from(self.offset)))
     }
 }
 
@@ -198,15 +157,14 @@ impl Run<Any> for FillDiagonal<'_> {
         let x = self.x.view()?;
         let mut out = self.out.view(outputs::like(&x))?;
         call.run(|device, launch| {
-            device
-                .fill_diagonal(
-                    launch,
-                    &mut out,
-                    &x,
-                    f64::from(self.value),
-                    i64::from(self.offset),
-                    self.wrap,
-                )
+            device.fill_diagonal(
+                launch,
+                &mut out,
+                &x,
+                f64::from(self.value),
+                i64::from(self.offset),
+                self.wrap,
+            )
         })
     }
 }
@@ -224,14 +182,7 @@ impl Run<Any> for FillDiagonalGrad<'_> {
         let dout = self.dout.view()?;
         let mut dx = self.dx.view(outputs::like(&dout))?;
         call.run(|device, launch| {
-            device
-                .fill_diagonal_grad(
-                    launch,
-                    &mut dx,
-                    &dout,
-                    i64::from(self.offset),
-                    self.wrap,
-                )
+            device.fill_diagonal_grad(launch, &mut dx, &dout, i64::from(self.offset), self.wrap)
         })
     }
 }
@@ -250,16 +201,15 @@ impl Run<Any> for FillDiagonalTensor<'_> {
         let values = self.values.view()?;
         let mut out = self.out.view(outputs::like(&x))?;
         call.run(|device, launch| {
-            device
-                .fill_diagonal_tensor(
-                    launch,
-                    &mut out,
-                    &x,
-                    &values,
-                    self.offset,
-                    i64::from(self.dim1),
-                    i64::from(self.dim2),
-                )
+            device.fill_diagonal_tensor(
+                launch,
+                &mut out,
+                &x,
+                &values,
+                self.offset,
+                i64::from(self.dim1),
+                i64::from(self.dim2),
+            )
         })
     }
 }
@@ -277,15 +227,14 @@ impl Run<Any> for FillDiagonalTensorGrad<'_> {
         let dout = self.dout.view()?;
         let mut dx = self.dx.view(outputs::like(&dout))?;
         call.run(|device, launch| {
-            device
-                .fill_diagonal_tensor_grad(
-                    launch,
-                    &mut dx,
-                    &dout,
-                    self.offset,
-                    i64::from(self.dim1),
-                    i64::from(self.dim2),
-                )
+            device.fill_diagonal_tensor_grad(
+                launch,
+                &mut dx,
+                &dout,
+                self.offset,
+                i64::from(self.dim1),
+                i64::from(self.dim2),
+            )
         })
     }
 }
@@ -302,9 +251,7 @@ impl Run<Any> for Tril<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
         let mut out = self.out.view(outputs::like(&x))?;
-        call.run(|device, launch| {
-            device.tril_triu(launch, &mut out, &x, i64::from(self.diagonal), true)
-        })
+        call.run(|device, launch| device.tril_triu(launch, &mut out, &x, i64::from(self.diagonal), true))
     }
 }
 
@@ -320,9 +267,7 @@ impl Run<Any> for TrilGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
         let mut out = self.out.view(outputs::like(&x))?;
-        call.run(|device, launch| {
-            device.tril_triu(launch, &mut out, &x, i64::from(self.diagonal), true)
-        })
+        call.run(|device, launch| device.tril_triu(launch, &mut out, &x, i64::from(self.diagonal), true))
     }
 }
 
@@ -338,9 +283,7 @@ impl Run<Any> for Triu<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
         let mut out = self.out.view(outputs::like(&x))?;
-        call.run(|device, launch| {
-            device.tril_triu(launch, &mut out, &x, i64::from(self.diagonal), false)
-        })
+        call.run(|device, launch| device.tril_triu(launch, &mut out, &x, i64::from(self.diagonal), false))
     }
 }
 
@@ -356,9 +299,7 @@ impl Run<Any> for TriuGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
         let mut out = self.out.view(outputs::like(&x))?;
-        call.run(|device, launch| {
-            device.tril_triu(launch, &mut out, &x, i64::from(self.diagonal), false)
-        })
+        call.run(|device, launch| device.tril_triu(launch, &mut out, &x, i64::from(self.diagonal), false))
     }
 }
 
@@ -411,15 +352,14 @@ impl Run<Any> for Trace<'_> {
         let x = self.x.view()?;
         let mut out = self.out.view(self.out.tensor().data_type()?)?;
         call.run(|device, launch| {
-            device
-                .trace(
-                    launch,
-                    &mut out,
-                    &x,
-                    i64::from(self.offset),
-                    i64::from(self.axis1),
-                    i64::from(self.axis2),
-                )
+            device.trace(
+                launch,
+                &mut out,
+                &x,
+                i64::from(self.offset),
+                i64::from(self.axis1),
+                i64::from(self.axis2),
+            )
         })
     }
 }
@@ -437,15 +377,14 @@ impl Run<Any> for TraceGrad<'_> {
         let dout = self.dout.view()?;
         let mut dx = self.dx.view(outputs::like(&dout))?;
         call.run(|device, launch| {
-            device
-                .trace_grad(
-                    launch,
-                    &mut dx,
-                    &dout,
-                    i64::from(self.offset),
-                    i64::from(self.axis1),
-                    i64::from(self.axis2),
-                )
+            device.trace_grad(
+                launch,
+                &mut dx,
+                &dout,
+                i64::from(self.offset),
+                i64::from(self.axis1),
+                i64::from(self.axis2),
+            )
         })
     }
 }

@@ -2,11 +2,11 @@
 
 //! Elementary functions and their gradients.
 
-use tenon::device::Release;
 use crate::error::Result;
 use crate::kernel::elementwise;
-use crate::kernel::{FLOATS, INTEGERS, BOOL, kernel};
 use crate::kernel::{Any, Call, Output, Registry, Run, Scalar, Tensor};
+use crate::kernel::{BOOL, FLOATS, INTEGERS, kernel};
+use tenon::device::Release;
 
 /// Registers the kernels of this group.
 pub(super) fn register(registry: Registry) -> Result<()> {
@@ -128,12 +128,7 @@ kernel! {
 impl Run<Any> for Assign<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
-        elementwise::result(
-            call,
-            self.out,
-            &[&x],
-            |device, launch, out| device.copy(launch, out, &x),
-        )
+        elementwise::result(call, self.out, &[&x], |device, launch, out| device.copy(launch, out, &x))
     }
 }
 
@@ -148,12 +143,7 @@ kernel! {
 impl Run<Any> for Abs<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
-        elementwise::result(
-            call,
-            self.out,
-            &[&x],
-            |device, launch, out| device.abs(launch, out, &x),
-        )
+        elementwise::result(call, self.out, &[&x], |device, launch, out| device.abs(launch, out, &x))
     }
 }
 
@@ -169,13 +159,9 @@ impl Run<Any> for AbsGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
         let dout = self.dout.view()?;
-        elementwise::gradient(
-            call,
-            self.dx,
-            -1,
-            &[&x, &dout],
-            |device, launch, dx| device.abs_dx(launch, dx, &x, &dout),
-        )
+        elementwise::gradient(call, self.dx, -1, &[&x, &dout], |device, launch, dx| {
+            device.abs_dx(launch, dx, &x, &dout)
+        })
     }
 }
 
@@ -190,12 +176,7 @@ kernel! {
 impl Run<Any> for Sign<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
-        elementwise::result(
-            call,
-            self.out,
-            &[&x],
-            |device, launch, out| device.sign(launch, out, &x),
-        )
+        elementwise::result(call, self.out, &[&x], |device, launch, out| device.sign(launch, out, &x))
     }
 }
 
@@ -210,12 +191,7 @@ kernel! {
 impl Run<Any> for Angle<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
-        elementwise::result(
-            call,
-            self.out,
-            &[&x],
-            |device, launch, out| device.angle(launch, out, &x),
-        )
+        elementwise::result(call, self.out, &[&x], |device, launch, out| device.angle(launch, out, &x))
     }
 }
 
@@ -230,13 +206,9 @@ kernel! {
 impl Run<Any> for AngleGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let dout = self.dout.view()?;
-        elementwise::gradient(
-            call,
-            self.dx,
-            -1,
-            &[&dout],
-            |device, launch, dx| device.angle_dx(launch, dx, &dout),
-        )
+        elementwise::gradient(call, self.dx, -1, &[&dout], |device, launch, dx| {
+            device.angle_dx(launch, dx, &dout)
+        })
     }
 }
 
@@ -251,12 +223,7 @@ kernel! {
 impl Run<Any> for Square<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
-        elementwise::result(
-            call,
-            self.out,
-            &[&x],
-            |device, launch, out| device.square(launch, out, &x),
-        )
+        elementwise::result(call, self.out, &[&x], |device, launch, out| device.square(launch, out, &x))
     }
 }
 
@@ -272,13 +239,9 @@ impl Run<Any> for SquareGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
         let dout = self.dout.view()?;
-        elementwise::gradient(
-            call,
-            self.dx,
-            -1,
-            &[&x, &dout],
-            |device, launch, dx| device.square_dx(launch, dx, &x, &dout),
-        )
+        elementwise::gradient(call, self.dx, -1, &[&x, &dout], |device, launch, dx| {
+            device.square_dx(launch, dx, &x, &dout)
+        })
     }
 }
 
@@ -293,12 +256,7 @@ kernel! {
 impl Run<Any> for Reciprocal<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
-        elementwise::result(
-            call,
-            self.out,
-            &[&x],
-            |device, launch, out| device.reciprocal(launch, out, &x),
-        )
+        elementwise::result(call, self.out, &[&x], |device, launch, out| device.reciprocal(launch, out, &x))
     }
 }
 
@@ -314,13 +272,9 @@ impl Run<Any> for ReciprocalGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let out = self.out.view()?;
         let dout = self.dout.view()?;
-        elementwise::gradient(
-            call,
-            self.dx,
-            -1,
-            &[&out, &dout],
-            |device, launch, dx| device.reciprocal_dx(launch, dx, &out, &dout),
-        )
+        elementwise::gradient(call, self.dx, -1, &[&out, &dout], |device, launch, dx| {
+            device.reciprocal_dx(launch, dx, &out, &dout)
+        })
     }
 }
 
@@ -335,12 +289,7 @@ kernel! {
 impl Run<Any> for Sqrt<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
-        elementwise::result(
-            call,
-            self.out,
-            &[&x],
-            |device, launch, out| device.sqrt(launch, out, &x),
-        )
+        elementwise::result(call, self.out, &[&x], |device, launch, out| device.sqrt(launch, out, &x))
     }
 }
 
@@ -356,13 +305,9 @@ impl Run<Any> for SqrtGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let out = self.out.view()?;
         let dout = self.dout.view()?;
-        elementwise::gradient(
-            call,
-            self.dx,
-            -1,
-            &[&out, &dout],
-            |device, launch, dx| device.sqrt_dx(launch, dx, &out, &dout),
-        )
+        elementwise::gradient(call, self.dx, -1, &[&out, &dout], |device, launch, dx| {
+            device.sqrt_dx(launch, dx, &out, &dout)
+        })
     }
 }
 
@@ -377,12 +322,7 @@ kernel! {
 impl Run<Any> for Rsqrt<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
-        elementwise::result(
-            call,
-            self.out,
-            &[&x],
-            |device, launch, out| device.rsqrt(launch, out, &x),
-        )
+        elementwise::result(call, self.out, &[&x], |device, launch, out| device.rsqrt(launch, out, &x))
     }
 }
 
@@ -398,13 +338,9 @@ impl Run<Any> for RsqrtGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let out = self.out.view()?;
         let dout = self.dout.view()?;
-        elementwise::gradient(
-            call,
-            self.dx,
-            -1,
-            &[&out, &dout],
-            |device, launch, dx| device.rsqrt_dx(launch, dx, &out, &dout),
-        )
+        elementwise::gradient(call, self.dx, -1, &[&out, &dout], |device, launch, dx| {
+            device.rsqrt_dx(launch, dx, &out, &dout)
+        })
     }
 }
 
@@ -419,12 +355,7 @@ kernel! {
 impl Run<Any> for Exp<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
-        elementwise::result(
-            call,
-            self.out,
-            &[&x],
-            |device, launch, out| device.exp(launch, out, &x),
-        )
+        elementwise::result(call, self.out, &[&x], |device, launch, out| device.exp(launch, out, &x))
     }
 }
 
@@ -440,13 +371,9 @@ impl Run<Any> for ExpGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let out = self.out.view()?;
         let dout = self.dout.view()?;
-        elementwise::gradient(
-            call,
-            self.dx,
-            -1,
-            &[&out, &dout],
-            |device, launch, dx| device.exp_dx(launch, dx, &out, &dout),
-        )
+        elementwise::gradient(call, self.dx, -1, &[&out, &dout], |device, launch, dx| {
+            device.exp_dx(launch, dx, &out, &dout)
+        })
     }
 }
 
@@ -461,12 +388,7 @@ kernel! {
 impl Run<Any> for Expm1<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
-        elementwise::result(
-            call,
-            self.out,
-            &[&x],
-            |device, launch, out| device.expm1(launch, out, &x),
-        )
+        elementwise::result(call, self.out, &[&x], |device, launch, out| device.expm1(launch, out, &x))
     }
 }
 
@@ -482,13 +404,9 @@ impl Run<Any> for Expm1Grad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let out = self.out.view()?;
         let dout = self.dout.view()?;
-        elementwise::gradient(
-            call,
-            self.dx,
-            -1,
-            &[&out, &dout],
-            |device, launch, dx| device.expm1_dx(launch, dx, &out, &dout),
-        )
+        elementwise::gradient(call, self.dx, -1, &[&out, &dout], |device, launch, dx| {
+            device.expm1_dx(launch, dx, &out, &dout)
+        })
     }
 }
 
@@ -503,12 +421,7 @@ kernel! {
 impl Run<Any> for Log<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
-        elementwise::result(
-            call,
-            self.out,
-            &[&x],
-            |device, launch, out| device.log(launch, out, &x),
-        )
+        elementwise::result(call, self.out, &[&x], |device, launch, out| device.log(launch, out, &x))
     }
 }
 
@@ -524,13 +437,9 @@ impl Run<Any> for LogGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
         let dout = self.dout.view()?;
-        elementwise::gradient(
-            call,
-            self.dx,
-            -1,
-            &[&x, &dout],
-            |device, launch, dx| device.log_dx(launch, dx, &x, &dout),
-        )
+        elementwise::gradient(call, self.dx, -1, &[&x, &dout], |device, launch, dx| {
+            device.log_dx(launch, dx, &x, &dout)
+        })
     }
 }
 
@@ -545,12 +454,7 @@ kernel! {
 impl Run<Any> for Log2<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
-        elementwise::result(
-            call,
-            self.out,
-            &[&x],
-            |device, launch, out| device.log2(launch, out, &x),
-        )
+        elementwise::result(call, self.out, &[&x], |device, launch, out| device.log2(launch, out, &x))
     }
 }
 
@@ -566,13 +470,9 @@ impl Run<Any> for Log2Grad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
         let dout = self.dout.view()?;
-        elementwise::gradient(
-            call,
-            self.dx,
-            -1,
-            &[&x, &dout],
-            |device, launch, dx| device.log2_dx(launch, dx, &x, &dout),
-        )
+        elementwise::gradient(call, self.dx, -1, &[&x, &dout], |device, launch, dx| {
+            device.log2_dx(launch, dx, &x, &dout)
+        })
     }
 }
 
@@ -587,12 +487,7 @@ kernel! {
 impl Run<Any> for Log10<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
-        elementwise::result(
-            call,
-            self.out,
-            &[&x],
-            |device, launch, out| device.log10(launch, out, &x),
-        )
+        elementwise::result(call, self.out, &[&x], |device, launch, out| device.log10(launch, out, &x))
     }
 }
 
@@ -608,13 +503,9 @@ impl Run<Any> for Log10Grad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
         let dout = self.dout.view()?;
-        elementwise::gradient(
-            call,
-            self.dx,
-            -1,
-            &[&x, &dout],
-            |device, launch, dx| device.log10_dx(launch, dx, &x, &dout),
-        )
+        elementwise::gradient(call, self.dx, -1, &[&x, &dout], |device, launch, dx| {
+            device.log10_dx(launch, dx, &x, &dout)
+        })
     }
 }
 
@@ -629,12 +520,7 @@ kernel! {
 impl Run<Any> for Log1p<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
-        elementwise::result(
-            call,
-            self.out,
-            &[&x],
-            |device, launch, out| device.log1p(launch, out, &x),
-        )
+        elementwise::result(call, self.out, &[&x], |device, launch, out| device.log1p(launch, out, &x))
     }
 }
 
@@ -650,13 +536,9 @@ impl Run<Any> for Log1pGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
         let dout = self.dout.view()?;
-        elementwise::gradient(
-            call,
-            self.dx,
-            -1,
-            &[&x, &dout],
-            |device, launch, dx| device.log1p_dx(launch, dx, &x, &dout),
-        )
+        elementwise::gradient(call, self.dx, -1, &[&x, &dout], |device, launch, dx| {
+            device.log1p_dx(launch, dx, &x, &dout)
+        })
     }
 }
 
@@ -671,12 +553,9 @@ kernel! {
 impl Run<Any> for LogitUntilV3_2<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
-        elementwise::result(
-            call,
-            self.out,
-            &[&x],
-            |device, launch, out| device.logit(launch, out, &x, f64::from(self.eps)),
-        )
+        elementwise::result(call, self.out, &[&x], |device, launch, out| {
+            device.logit(launch, out, &x, f64::from(self.eps))
+        })
     }
 }
 
@@ -692,15 +571,9 @@ impl Run<Any> for LogitGradUntilV3_2<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
         let dout = self.dout.view()?;
-        elementwise::gradient(
-            call,
-            self.dx,
-            -1,
-            &[&x, &dout],
-            |device, launch, dx| {
-                device.logit_dx(launch, dx, &x, &dout, f64::from(self.eps))
-            },
-        )
+        elementwise::gradient(call, self.dx, -1, &[&x, &dout], |device, launch, dx| {
+            device.logit_dx(launch, dx, &x, &dout, f64::from(self.eps))
+        })
     }
 }
 
@@ -715,12 +588,9 @@ kernel! {
 impl Run<Any> for Logit<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
-        elementwise::result(
-            call,
-            self.out,
-            &[&x],
-            |device, launch, out| device.logit(launch, out, &x, self.eps),
-        )
+        elementwise::result(call, self.out, &[&x], |device, launch, out| {
+            device.logit(launch, out, &x, self.eps)
+        })
     }
 }
 
@@ -736,13 +606,9 @@ impl Run<Any> for LogitGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
         let dout = self.dout.view()?;
-        elementwise::gradient(
-            call,
-            self.dx,
-            -1,
-            &[&x, &dout],
-            |device, launch, dx| device.logit_dx(launch, dx, &x, &dout, self.eps),
-        )
+        elementwise::gradient(call, self.dx, -1, &[&x, &dout], |device, launch, dx| {
+            device.logit_dx(launch, dx, &x, &dout, self.eps)
+        })
     }
 }
 
@@ -757,12 +623,7 @@ kernel! {
 impl Run<Any> for Sin<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
-        elementwise::result(
-            call,
-            self.out,
-            &[&x],
-            |device, launch, out| device.sin(launch, out, &x),
-        )
+        elementwise::result(call, self.out, &[&x], |device, launch, out| device.sin(launch, out, &x))
     }
 }
 
@@ -778,13 +639,9 @@ impl Run<Any> for SinGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
         let dout = self.dout.view()?;
-        elementwise::gradient(
-            call,
-            self.dx,
-            -1,
-            &[&x, &dout],
-            |device, launch, dx| device.sin_dx(launch, dx, &x, &dout),
-        )
+        elementwise::gradient(call, self.dx, -1, &[&x, &dout], |device, launch, dx| {
+            device.sin_dx(launch, dx, &x, &dout)
+        })
     }
 }
 
@@ -799,12 +656,7 @@ kernel! {
 impl Run<Any> for Cos<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
-        elementwise::result(
-            call,
-            self.out,
-            &[&x],
-            |device, launch, out| device.cos(launch, out, &x),
-        )
+        elementwise::result(call, self.out, &[&x], |device, launch, out| device.cos(launch, out, &x))
     }
 }
 
@@ -820,13 +672,9 @@ impl Run<Any> for CosGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
         let dout = self.dout.view()?;
-        elementwise::gradient(
-            call,
-            self.dx,
-            -1,
-            &[&x, &dout],
-            |device, launch, dx| device.cos_dx(launch, dx, &x, &dout),
-        )
+        elementwise::gradient(call, self.dx, -1, &[&x, &dout], |device, launch, dx| {
+            device.cos_dx(launch, dx, &x, &dout)
+        })
     }
 }
 
@@ -841,12 +689,7 @@ kernel! {
 impl Run<Any> for Tan<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
-        elementwise::result(
-            call,
-            self.out,
-            &[&x],
-            |device, launch, out| device.tan(launch, out, &x),
-        )
+        elementwise::result(call, self.out, &[&x], |device, launch, out| device.tan(launch, out, &x))
     }
 }
 
@@ -862,13 +705,9 @@ impl Run<Any> for TanGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
         let dout = self.dout.view()?;
-        elementwise::gradient(
-            call,
-            self.dx,
-            -1,
-            &[&x, &dout],
-            |device, launch, dx| device.tan_dx(launch, dx, &x, &dout),
-        )
+        elementwise::gradient(call, self.dx, -1, &[&x, &dout], |device, launch, dx| {
+            device.tan_dx(launch, dx, &x, &dout)
+        })
     }
 }
 
@@ -883,12 +722,7 @@ kernel! {
 impl Run<Any> for Asin<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
-        elementwise::result(
-            call,
-            self.out,
-            &[&x],
-            |device, launch, out| device.asin(launch, out, &x),
-        )
+        elementwise::result(call, self.out, &[&x], |device, launch, out| device.asin(launch, out, &x))
     }
 }
 
@@ -904,13 +738,9 @@ impl Run<Any> for AsinGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
         let dout = self.dout.view()?;
-        elementwise::gradient(
-            call,
-            self.dx,
-            -1,
-            &[&x, &dout],
-            |device, launch, dx| device.asin_dx(launch, dx, &x, &dout),
-        )
+        elementwise::gradient(call, self.dx, -1, &[&x, &dout], |device, launch, dx| {
+            device.asin_dx(launch, dx, &x, &dout)
+        })
     }
 }
 
@@ -925,12 +755,7 @@ kernel! {
 impl Run<Any> for Acos<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
-        elementwise::result(
-            call,
-            self.out,
-            &[&x],
-            |device, launch, out| device.acos(launch, out, &x),
-        )
+        elementwise::result(call, self.out, &[&x], |device, launch, out| device.acos(launch, out, &x))
     }
 }
 
@@ -946,13 +771,9 @@ impl Run<Any> for AcosGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
         let dout = self.dout.view()?;
-        elementwise::gradient(
-            call,
-            self.dx,
-            -1,
-            &[&x, &dout],
-            |device, launch, dx| device.acos_dx(launch, dx, &x, &dout),
-        )
+        elementwise::gradient(call, self.dx, -1, &[&x, &dout], |device, launch, dx| {
+            device.acos_dx(launch, dx, &x, &dout)
+        })
     }
 }
 
@@ -967,12 +788,7 @@ kernel! {
 impl Run<Any> for Atan<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
-        elementwise::result(
-            call,
-            self.out,
-            &[&x],
-            |device, launch, out| device.atan(launch, out, &x),
-        )
+        elementwise::result(call, self.out, &[&x], |device, launch, out| device.atan(launch, out, &x))
     }
 }
 
@@ -988,13 +804,9 @@ impl Run<Any> for AtanGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
         let dout = self.dout.view()?;
-        elementwise::gradient(
-            call,
-            self.dx,
-            -1,
-            &[&x, &dout],
-            |device, launch, dx| device.atan_dx(launch, dx, &x, &dout),
-        )
+        elementwise::gradient(call, self.dx, -1, &[&x, &dout], |device, launch, dx| {
+            device.atan_dx(launch, dx, &x, &dout)
+        })
     }
 }
 
@@ -1009,12 +821,7 @@ kernel! {
 impl Run<Any> for Sinh<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
-        elementwise::result(
-            call,
-            self.out,
-            &[&x],
-            |device, launch, out| device.sinh(launch, out, &x),
-        )
+        elementwise::result(call, self.out, &[&x], |device, launch, out| device.sinh(launch, out, &x))
     }
 }
 
@@ -1030,13 +837,9 @@ impl Run<Any> for SinhGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
         let dout = self.dout.view()?;
-        elementwise::gradient(
-            call,
-            self.dx,
-            -1,
-            &[&x, &dout],
-            |device, launch, dx| device.sinh_dx(launch, dx, &x, &dout),
-        )
+        elementwise::gradient(call, self.dx, -1, &[&x, &dout], |device, launch, dx| {
+            device.sinh_dx(launch, dx, &x, &dout)
+        })
     }
 }
 
@@ -1051,12 +854,7 @@ kernel! {
 impl Run<Any> for Cosh<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
-        elementwise::result(
-            call,
-            self.out,
-            &[&x],
-            |device, launch, out| device.cosh(launch, out, &x),
-        )
+        elementwise::result(call, self.out, &[&x], |device, launch, out| device.cosh(launch, out, &x))
     }
 }
 
@@ -1072,13 +870,9 @@ impl Run<Any> for CoshGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
         let dout = self.dout.view()?;
-        elementwise::gradient(
-            call,
-            self.dx,
-            -1,
-            &[&x, &dout],
-            |device, launch, dx| device.cosh_dx(launch, dx, &x, &dout),
-        )
+        elementwise::gradient(call, self.dx, -1, &[&x, &dout], |device, launch, dx| {
+            device.cosh_dx(launch, dx, &x, &dout)
+        })
     }
 }
 
@@ -1093,12 +887,7 @@ kernel! {
 impl Run<Any> for Asinh<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
-        elementwise::result(
-            call,
-            self.out,
-            &[&x],
-            |device, launch, out| device.asinh(launch, out, &x),
-        )
+        elementwise::result(call, self.out, &[&x], |device, launch, out| device.asinh(launch, out, &x))
     }
 }
 
@@ -1114,13 +903,9 @@ impl Run<Any> for AsinhGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
         let dout = self.dout.view()?;
-        elementwise::gradient(
-            call,
-            self.dx,
-            -1,
-            &[&x, &dout],
-            |device, launch, dx| device.asinh_dx(launch, dx, &x, &dout),
-        )
+        elementwise::gradient(call, self.dx, -1, &[&x, &dout], |device, launch, dx| {
+            device.asinh_dx(launch, dx, &x, &dout)
+        })
     }
 }
 
@@ -1135,12 +920,7 @@ kernel! {
 impl Run<Any> for Acosh<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
-        elementwise::result(
-            call,
-            self.out,
-            &[&x],
-            |device, launch, out| device.acosh(launch, out, &x),
-        )
+        elementwise::result(call, self.out, &[&x], |device, launch, out| device.acosh(launch, out, &x))
     }
 }
 
@@ -1156,13 +936,9 @@ impl Run<Any> for AcoshGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
         let dout = self.dout.view()?;
-        elementwise::gradient(
-            call,
-            self.dx,
-            -1,
-            &[&x, &dout],
-            |device, launch, dx| device.acosh_dx(launch, dx, &x, &dout),
-        )
+        elementwise::gradient(call, self.dx, -1, &[&x, &dout], |device, launch, dx| {
+            device.acosh_dx(launch, dx, &x, &dout)
+        })
     }
 }
 
@@ -1177,12 +953,7 @@ kernel! {
 impl Run<Any> for Atanh<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
-        elementwise::result(
-            call,
-            self.out,
-            &[&x],
-            |device, launch, out| device.atanh(launch, out, &x),
-        )
+        elementwise::result(call, self.out, &[&x], |device, launch, out| device.atanh(launch, out, &x))
     }
 }
 
@@ -1198,13 +969,9 @@ impl Run<Any> for AtanhGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
         let dout = self.dout.view()?;
-        elementwise::gradient(
-            call,
-            self.dx,
-            -1,
-            &[&x, &dout],
-            |device, launch, dx| device.atanh_dx(launch, dx, &x, &dout),
-        )
+        elementwise::gradient(call, self.dx, -1, &[&x, &dout], |device, launch, dx| {
+            device.atanh_dx(launch, dx, &x, &dout)
+        })
     }
 }
 
@@ -1219,12 +986,7 @@ kernel! {
 impl Run<Any> for Erf<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
-        elementwise::result(
-            call,
-            self.out,
-            &[&x],
-            |device, launch, out| device.erf(launch, out, &x),
-        )
+        elementwise::result(call, self.out, &[&x], |device, launch, out| device.erf(launch, out, &x))
     }
 }
 
@@ -1240,13 +1002,9 @@ impl Run<Any> for ErfGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
         let dout = self.dout.view()?;
-        elementwise::gradient(
-            call,
-            self.dx,
-            -1,
-            &[&x, &dout],
-            |device, launch, dx| device.erf_dx(launch, dx, &x, &dout),
-        )
+        elementwise::gradient(call, self.dx, -1, &[&x, &dout], |device, launch, dx| {
+            device.erf_dx(launch, dx, &x, &dout)
+        })
     }
 }
 
@@ -1261,12 +1019,7 @@ kernel! {
 impl Run<Any> for Lgamma<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
-        elementwise::result(
-            call,
-            self.out,
-            &[&x],
-            |device, launch, out| device.lgamma(launch, out, &x),
-        )
+        elementwise::result(call, self.out, &[&x], |device, launch, out| device.lgamma(launch, out, &x))
     }
 }
 
@@ -1282,13 +1035,9 @@ impl Run<Any> for LgammaGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
         let dout = self.dout.view()?;
-        elementwise::gradient(
-            call,
-            self.dx,
-            -1,
-            &[&x, &dout],
-            |device, launch, dx| device.lgamma_dx(launch, dx, &x, &dout),
-        )
+        elementwise::gradient(call, self.dx, -1, &[&x, &dout], |device, launch, dx| {
+            device.lgamma_dx(launch, dx, &x, &dout)
+        })
     }
 }
 
@@ -1303,12 +1052,7 @@ kernel! {
 impl Run<Any> for Gammaln<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
-        elementwise::result(
-            call,
-            self.out,
-            &[&x],
-            |device, launch, out| device.lgamma(launch, out, &x),
-        )
+        elementwise::result(call, self.out, &[&x], |device, launch, out| device.lgamma(launch, out, &x))
     }
 }
 
@@ -1324,13 +1068,9 @@ impl Run<Any> for GammalnGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
         let dout = self.dout.view()?;
-        elementwise::gradient(
-            call,
-            self.dx,
-            -1,
-            &[&x, &dout],
-            |device, launch, dx| device.lgamma_dx(launch, dx, &x, &dout),
-        )
+        elementwise::gradient(call, self.dx, -1, &[&x, &dout], |device, launch, dx| {
+            device.lgamma_dx(launch, dx, &x, &dout)
+        })
     }
 }
 
@@ -1345,12 +1085,7 @@ kernel! {
 impl Run<Any> for Digamma<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
-        elementwise::result(
-            call,
-            self.out,
-            &[&x],
-            |device, launch, out| device.digamma(launch, out, &x),
-        )
+        elementwise::result(call, self.out, &[&x], |device, launch, out| device.digamma(launch, out, &x))
     }
 }
 
@@ -1365,12 +1100,7 @@ kernel! {
 impl Run<Any> for Floor<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
-        elementwise::result(
-            call,
-            self.out,
-            &[&x],
-            |device, launch, out| device.floor(launch, out, &x),
-        )
+        elementwise::result(call, self.out, &[&x], |device, launch, out| device.floor(launch, out, &x))
     }
 }
 
@@ -1385,13 +1115,9 @@ kernel! {
 impl Run<Any> for FloorGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let dout = self.dout.view()?;
-        elementwise::gradient(
-            call,
-            self.dx,
-            -1,
-            &[&dout],
-            |device, launch, dx| device.floor_dx(launch, dx, &dout),
-        )
+        elementwise::gradient(call, self.dx, -1, &[&dout], |device, launch, dx| {
+            device.floor_dx(launch, dx, &dout)
+        })
     }
 }
 
@@ -1406,12 +1132,7 @@ kernel! {
 impl Run<Any> for Ceil<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
-        elementwise::result(
-            call,
-            self.out,
-            &[&x],
-            |device, launch, out| device.ceil(launch, out, &x),
-        )
+        elementwise::result(call, self.out, &[&x], |device, launch, out| device.ceil(launch, out, &x))
     }
 }
 
@@ -1426,13 +1147,9 @@ kernel! {
 impl Run<Any> for CeilGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let dout = self.dout.view()?;
-        elementwise::gradient(
-            call,
-            self.dx,
-            -1,
-            &[&dout],
-            |device, launch, dx| device.ceil_dx(launch, dx, &dout),
-        )
+        elementwise::gradient(call, self.dx, -1, &[&dout], |device, launch, dx| {
+            device.ceil_dx(launch, dx, &dout)
+        })
     }
 }
 
@@ -1447,12 +1164,7 @@ kernel! {
 impl Run<Any> for Trunc<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
-        elementwise::result(
-            call,
-            self.out,
-            &[&x],
-            |device, launch, out| device.trunc(launch, out, &x),
-        )
+        elementwise::result(call, self.out, &[&x], |device, launch, out| device.trunc(launch, out, &x))
     }
 }
 
@@ -1467,13 +1179,9 @@ kernel! {
 impl Run<Any> for TruncGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let dout = self.dout.view()?;
-        elementwise::gradient(
-            call,
-            self.dx,
-            -1,
-            &[&dout],
-            |device, launch, dx| device.trunc_dx(launch, dx, &dout),
-        )
+        elementwise::gradient(call, self.dx, -1, &[&dout], |device, launch, dx| {
+            device.trunc_dx(launch, dx, &dout)
+        })
     }
 }
 
@@ -1488,12 +1196,7 @@ kernel! {
 impl Run<Any> for RoundUntilV2_6<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
-        elementwise::result(
-            call,
-            self.out,
-            &[&x],
-            |device, launch, out| device.round(launch, out, &x, 0.0),
-        )
+        elementwise::result(call, self.out, &[&x], |device, launch, out| device.round(launch, out, &x, 0.0))
     }
 }
 
@@ -1508,12 +1211,9 @@ kernel! {
 impl Run<Any> for Round<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
-        elementwise::result(
-            call,
-            self.out,
-            &[&x],
-            |device, launch, out| device.round(launch, out, &x, f64::from(self.decimals)),
-        )
+        elementwise::result(call, self.out, &[&x], |device, launch, out| {
+            device.round(launch, out, &x, f64::from(self.decimals))
+        })
     }
 }
 
@@ -1528,13 +1228,9 @@ kernel! {
 impl Run<Any> for RoundGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let dout = self.dout.view()?;
-        elementwise::gradient(
-            call,
-            self.dx,
-            -1,
-            &[&dout],
-            |device, launch, dx| device.round_dx(launch, dx, &dout),
-        )
+        elementwise::gradient(call, self.dx, -1, &[&dout], |device, launch, dx| {
+            device.round_dx(launch, dx, &dout)
+        })
     }
 }
 
@@ -1549,12 +1245,7 @@ kernel! {
 impl Run<Any> for Rint<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
-        elementwise::result(
-            call,
-            self.out,
-            &[&x],
-            |device, launch, out| device.round(launch, out, &x, 0.0),
-        )
+        elementwise::result(call, self.out, &[&x], |device, launch, out| device.round(launch, out, &x, 0.0))
     }
 }
 
@@ -1569,13 +1260,9 @@ kernel! {
 impl Run<Any> for RintGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let dout = self.dout.view()?;
-        elementwise::gradient(
-            call,
-            self.dx,
-            -1,
-            &[&dout],
-            |device, launch, dx| device.round_dx(launch, dx, &dout),
-        )
+        elementwise::gradient(call, self.dx, -1, &[&dout], |device, launch, dx| {
+            device.round_dx(launch, dx, &dout)
+        })
     }
 }
 
@@ -1591,22 +1278,9 @@ impl Run<Any> for ScaleUntilV2_6<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
         let scale = self.scale.to_f64()?;
-        elementwise::result(
-            call,
-            self.out,
-            &[&x],
-            |device, launch, out| {
-                device
-                    .scale(
-                        launch,
-                        out,
-                        &x,
-                        scale,
-                        f64::from(self.bias),
-                        self.bias_after_scale,
-                    )
-            },
-        )
+        elementwise::result(call, self.out, &[&x], |device, launch, out| {
+            device.scale(launch, out, &x, scale, f64::from(self.bias), self.bias_after_scale)
+        })
     }
 }
 
@@ -1623,14 +1297,9 @@ impl Run<Any> for Scale<'_> {
         let x = self.x.view()?;
         let scale = self.scale.to_f64()?;
         let bias = self.bias.to_f64()?;
-        elementwise::result(
-            call,
-            self.out,
-            &[&x],
-            |device, launch, out| {
-                device.scale(launch, out, &x, scale, bias, self.bias_after_scale)
-            },
-        )
+        elementwise::result(call, self.out, &[&x], |device, launch, out| {
+            device.scale(launch, out, &x, scale, bias, self.bias_after_scale)
+        })
     }
 }
 
@@ -1645,14 +1314,9 @@ kernel! {
 impl Run<Any> for Increment<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
-        elementwise::result(
-            call,
-            self.out,
-            &[&x],
-            |device, launch, out| {
-                device.increment(launch, out, &x, f64::from(self.value))
-            },
-        )
+        elementwise::result(call, self.out, &[&x], |device, launch, out| {
+            device.increment(launch, out, &x, f64::from(self.value))
+        })
     }
 }
 
@@ -1668,12 +1332,9 @@ impl Run<Any> for Pow<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
         let exponent = self.exponent.to_f64()?;
-        elementwise::result(
-            call,
-            self.out,
-            &[&x],
-            |device, launch, out| device.pow(launch, out, &x, exponent),
-        )
+        elementwise::result(call, self.out, &[&x], |device, launch, out| {
+            device.pow(launch, out, &x, exponent)
+        })
     }
 }
 
@@ -1690,13 +1351,9 @@ impl Run<Any> for PowGrad<'_> {
         let x = self.x.view()?;
         let dout = self.dout.view()?;
         let exponent = self.exponent.to_f64()?;
-        elementwise::gradient(
-            call,
-            self.dx,
-            -1,
-            &[&x, &dout],
-            |device, launch, dx| device.pow_dx(launch, dx, &x, &dout, exponent),
-        )
+        elementwise::gradient(call, self.dx, -1, &[&x, &dout], |device, launch, dx| {
+            device.pow_dx(launch, dx, &x, &dout, exponent)
+        })
     }
 }
 
@@ -1713,12 +1370,9 @@ impl Run<Any> for Clip<'_> {
         let x = self.x.view()?;
         let lower = self.lower.to_f64()?;
         let upper = self.upper.to_f64()?;
-        elementwise::result(
-            call,
-            self.out,
-            &[&x],
-            |device, launch, out| device.clip(launch, out, &x, lower, upper),
-        )
+        elementwise::result(call, self.out, &[&x], |device, launch, out| {
+            device.clip(launch, out, &x, lower, upper)
+        })
     }
 }
 
@@ -1736,13 +1390,9 @@ impl Run<Any> for ClipGrad<'_> {
         let dout = self.dout.view()?;
         let lower = self.lower.to_f64()?;
         let upper = self.upper.to_f64()?;
-        elementwise::gradient(
-            call,
-            self.dx,
-            -1,
-            &[&x, &dout],
-            |device, launch, dx| device.clip_dx(launch, dx, &x, &dout, lower, upper),
-        )
+        elementwise::gradient(call, self.dx, -1, &[&x, &dout], |device, launch, dx| {
+            device.clip_dx(launch, dx, &x, &dout, lower, upper)
+        })
     }
 }
 
@@ -1758,11 +1408,8 @@ impl Run<Any> for DivScale<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
         let scale = self.scale.to_f64()?;
-        elementwise::result(
-            call,
-            self.out,
-            &[&x],
-            |device, launch, out| device.div_scale(launch, out, &x, scale),
-        )
+        elementwise::result(call, self.out, &[&x], |device, launch, out| {
+            device.div_scale(launch, out, &x, scale)
+        })
     }
 }

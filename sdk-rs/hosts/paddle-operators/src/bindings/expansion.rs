@@ -2,103 +2,78 @@
 
 //! Tensors with repeated elements or a border, and gradients.
 
-use tenon::device::Release;
 use crate::error::Result;
 use crate::kernel::outputs;
 use crate::kernel::shapes;
-use crate::kernel::{FLOATS, INTEGERS, BOOL, COMPLEX, kernel};
 use crate::kernel::{Any, Call, IntArray, Output, Registry, Run, Scalar, Tensor};
+use crate::kernel::{BOOL, COMPLEX, FLOATS, INTEGERS, kernel};
+use tenon::device::Release;
 
 /// Registers the kernels of this group.
 pub(super) fn register(registry: Registry) -> Result<()> {
-    registry
-        .add_any::<Expand<'static>>(&["expand"], &[FLOATS, INTEGERS, BOOL, COMPLEX])?;
+    registry.add_any::<Expand<'static>>(&["expand"], &[FLOATS, INTEGERS, BOOL, COMPLEX])?;
     registry.add_any::<ExpandGrad<'static>>(&["expand_grad"], &[FLOATS, INTEGERS])?;
     if registry.release() <= Release::V3_0 {
-        registry
-            .add_any::<
-                ExpandAsUntilV3_0<'static>,
-            >(&["expand"], &[FLOATS, INTEGERS, BOOL, COMPLEX])?;
+        registry.add_any::<ExpandAsUntilV3_0<'static>>(&["expand"], &[FLOATS, INTEGERS, BOOL, COMPLEX])?;
     }
     if registry.release() <= Release::V3_0 {
-        registry
-            .add_any::<
-                ExpandAsGradUntilV3_0<'static>,
-            >(&["expand_grad"], &[FLOATS, INTEGERS])?;
+        registry.add_any::<ExpandAsGradUntilV3_0<'static>>(&["expand_grad"], &[FLOATS, INTEGERS])?;
     }
     if registry.release() >= Release::V3_1 {
-        registry
-            .add_any::<
-                ExpandAs<'static>,
-            >(&["expand"], &[FLOATS, INTEGERS, BOOL, COMPLEX])?;
+        registry.add_any::<ExpandAs<'static>>(&["expand"], &[FLOATS, INTEGERS, BOOL, COMPLEX])?;
     }
     if registry.release() >= Release::V3_1 {
-        registry
-            .add_any::<ExpandAsGrad<'static>>(&["expand_grad"], &[FLOATS, INTEGERS])?;
+        registry.add_any::<ExpandAsGrad<'static>>(&["expand_grad"], &[FLOATS, INTEGERS])?;
     }
     registry
-        .add_any::<
-            BroadcastTensors<'static>,
-        >(&["broadcast_tensors"], &[FLOATS, INTEGERS, BOOL, COMPLEX])?;
-    registry
-        .add_any::<
-            BroadcastTensorsGrad<'static>,
-        >(&["broadcast_tensors_grad"], &[FLOATS, INTEGERS])?;
+        .add_any::<BroadcastTensors<'static>>(&["broadcast_tensors"], &[FLOATS, INTEGERS, BOOL, COMPLEX])?;
+    registry.add_any::<BroadcastTensorsGrad<'static>>(&["broadcast_tensors_grad"], &[FLOATS, INTEGERS])?;
     registry.add_any::<Tile<'static>>(&["tile"], &[FLOATS, INTEGERS, BOOL, COMPLEX])?;
     registry.add_any::<TileGrad<'static>>(&["tile_grad"], &[FLOATS, INTEGERS])?;
     if registry.release() <= Release::V3_1 {
-        registry
-            .add_any::<
-                RepeatInterleaveUntilV3_1<'static>,
-            >(&["repeat_interleave_evenly"], &[FLOATS, INTEGERS])?;
+        registry.add_any::<RepeatInterleaveUntilV3_1<'static>>(
+            &["repeat_interleave_evenly"],
+            &[FLOATS, INTEGERS],
+        )?;
     }
     if registry.release() <= Release::V3_1 {
-        registry
-            .add_any::<
-                RepeatInterleaveGradUntilV3_1<'static>,
-            >(&["repeat_interleave_evenly_grad"], &[FLOATS, INTEGERS])?;
+        registry.add_any::<RepeatInterleaveGradUntilV3_1<'static>>(
+            &["repeat_interleave_evenly_grad"],
+            &[FLOATS, INTEGERS],
+        )?;
     }
     if registry.release() <= Release::V3_1 {
-        registry
-            .add_any::<
-                RepeatInterleaveWithTensorIndexUntilV3_1<'static>,
-            >(
-                &["repeat_interleave", "repeat_interleave_out_shape"],
-                &[FLOATS, INTEGERS],
-            )?;
+        registry.add_any::<RepeatInterleaveWithTensorIndexUntilV3_1<'static>>(
+            &["repeat_interleave", "repeat_interleave_out_shape"],
+            &[FLOATS, INTEGERS],
+        )?;
     }
     if registry.release() <= Release::V3_1 {
-        registry
-            .add_any::<
-                RepeatInterleaveWithTensorIndexGradUntilV3_1<'static>,
-            >(&["repeat_interleave_grad"], &[FLOATS, INTEGERS])?;
+        registry.add_any::<RepeatInterleaveWithTensorIndexGradUntilV3_1<'static>>(
+            &["repeat_interleave_grad"],
+            &[FLOATS, INTEGERS],
+        )?;
     }
     if registry.release() >= Release::V3_2 {
-        registry
-            .add_any::<
-                RepeatInterleave<'static>,
-            >(&["repeat_interleave_evenly"], &[FLOATS, INTEGERS])?;
+        registry.add_any::<RepeatInterleave<'static>>(&["repeat_interleave_evenly"], &[FLOATS, INTEGERS])?;
     }
     if registry.release() >= Release::V3_2 {
-        registry
-            .add_any::<
-                RepeatInterleaveGrad<'static>,
-            >(&["repeat_interleave_evenly_grad"], &[FLOATS, INTEGERS])?;
+        registry.add_any::<RepeatInterleaveGrad<'static>>(
+            &["repeat_interleave_evenly_grad"],
+            &[FLOATS, INTEGERS],
+        )?;
     }
     if registry.release() >= Release::V3_2 {
-        registry
-            .add_any::<
-                RepeatInterleaveWithTensorIndex<'static>,
-            >(
-                &["repeat_interleave", "repeat_interleave_out_shape"],
-                &[FLOATS, INTEGERS],
-            )?;
+        registry.add_any::<RepeatInterleaveWithTensorIndex<'static>>(
+            &["repeat_interleave", "repeat_interleave_out_shape"],
+            &[FLOATS, INTEGERS],
+        )?;
     }
     if registry.release() >= Release::V3_2 {
-        registry
-            .add_any::<
-                RepeatInterleaveWithTensorIndexGrad<'static>,
-            >(&["repeat_interleave_grad"], &[FLOATS, INTEGERS])?;
+        registry.add_any::<RepeatInterleaveWithTensorIndexGrad<'static>>(
+            &["repeat_interleave_grad"],
+            &[FLOATS, INTEGERS],
+        )?;
     }
     registry.add_any::<Pad<'static>>(&["pad"], &[FLOATS, INTEGERS, BOOL])?;
     registry.add_any::<PadGrad<'static>>(&["pad_grad"], &[FLOATS, INTEGERS])?;
@@ -106,10 +81,7 @@ pub(super) fn register(registry: Registry) -> Result<()> {
         registry.add_any::<Pad3dUntilV3_2<'static>>(&["pad3d"], &[FLOATS, INTEGERS])?;
     }
     if registry.release() <= Release::V3_2 {
-        registry
-            .add_any::<
-                Pad3dGradUntilV3_2<'static>,
-            >(&["pad3d_grad"], &[FLOATS, INTEGERS])?;
+        registry.add_any::<Pad3dGradUntilV3_2<'static>>(&["pad3d_grad"], &[FLOATS, INTEGERS])?;
     }
     if registry.release() >= Release::V3_3 {
         registry.add_any::<Pad3d<'static>>(&["pad3d"], &[FLOATS, INTEGERS])?;
@@ -265,9 +237,7 @@ impl Run<Any> for Tile<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
         let mut out = self.out.view(outputs::like(&x))?;
-        call.run(|device, launch| {
-            device.tile(launch, &mut out, &x, self.repeat_times.get())
-        })
+        call.run(|device, launch| device.tile(launch, &mut out, &x, self.repeat_times.get()))
     }
 }
 
@@ -283,9 +253,7 @@ impl Run<Any> for TileGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let dout = self.dout.view()?;
         let mut dx = self.dx.view(outputs::like(&dout))?;
-        call.run(|device, launch| {
-            device.tile_grad(launch, &mut dx, &dout, self.repeat_times.get())
-        })
+        call.run(|device, launch| device.tile_grad(launch, &mut dx, &dout, self.repeat_times.get()))
     }
 }
 
@@ -302,14 +270,13 @@ impl Run<Any> for RepeatInterleaveUntilV3_1<'_> {
         let x = self.x.view()?;
         let mut out = self.out.view(outputs::like(&x))?;
         call.run(|device, launch| {
-            device
-                .repeat_interleave_evenly(
-                    launch,
-                    &mut out,
-                    &x,
-                    i64::from(self.repeats),
-                    i64::from(self.dim),
-                )
+            device.repeat_interleave_evenly(
+                launch,
+                &mut out,
+                &x,
+                i64::from(self.repeats),
+                i64::from(self.dim),
+            )
         })
     }
 }
@@ -327,14 +294,13 @@ impl Run<Any> for RepeatInterleaveGradUntilV3_1<'_> {
         let dout = self.dout.view()?;
         let mut dx = self.dx.view(outputs::like(&dout))?;
         call.run(|device, launch| {
-            device
-                .repeat_interleave_evenly_grad(
-                    launch,
-                    &mut dx,
-                    &dout,
-                    i64::from(self.repeats),
-                    i64::from(self.dim),
-                )
+            device.repeat_interleave_evenly_grad(
+                launch,
+                &mut dx,
+                &dout,
+                i64::from(self.repeats),
+                i64::from(self.dim),
+            )
         })
     }
 }
@@ -351,16 +317,9 @@ impl Run<Any> for RepeatInterleaveWithTensorIndexUntilV3_1<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
         let repeats = self.repeats.view()?;
-        let dims = call
-            .run(|device, launch| {
-                device
-                    .repeat_interleave_out_shape(
-                        launch,
-                        &x,
-                        &repeats,
-                        i64::from(self.dim),
-                    )
-            })?;
+        let dims = call.run(|device, launch| {
+            device.repeat_interleave_out_shape(launch, &x, &repeats, i64::from(self.dim))
+        })?;
         self.out.reshape(&dims)?;
         let mut out = self.out.view(outputs::like(&x))?;
         call.run(|device, launch| {
@@ -383,14 +342,7 @@ impl Run<Any> for RepeatInterleaveWithTensorIndexGradUntilV3_1<'_> {
         let repeats = self.repeats.view()?;
         let mut dx = self.dx.view(outputs::like(&dout))?;
         call.run(|device, launch| {
-            device
-                .repeat_interleave_grad(
-                    launch,
-                    &mut dx,
-                    &dout,
-                    &repeats,
-                    i64::from(self.dim),
-                )
+            device.repeat_interleave_grad(launch, &mut dx, &dout, &repeats, i64::from(self.dim))
         })
     }
 }
@@ -408,14 +360,13 @@ impl Run<Any> for RepeatInterleave<'_> {
         let x = self.x.view()?;
         let mut out = self.out.view(outputs::like(&x))?;
         call.run(|device, launch| {
-            device
-                .repeat_interleave_evenly(
-                    launch,
-                    &mut out,
-                    &x,
-                    i64::from(self.repeats),
-                    i64::from(self.dim),
-                )
+            device.repeat_interleave_evenly(
+                launch,
+                &mut out,
+                &x,
+                i64::from(self.repeats),
+                i64::from(self.dim),
+            )
         })
     }
 }
@@ -433,14 +384,13 @@ impl Run<Any> for RepeatInterleaveGrad<'_> {
         let dout = self.dout.view()?;
         let mut dx = self.dx.view(outputs::like(&dout))?;
         call.run(|device, launch| {
-            device
-                .repeat_interleave_evenly_grad(
-                    launch,
-                    &mut dx,
-                    &dout,
-                    i64::from(self.repeats),
-                    i64::from(self.dim),
-                )
+            device.repeat_interleave_evenly_grad(
+                launch,
+                &mut dx,
+                &dout,
+                i64::from(self.repeats),
+                i64::from(self.dim),
+            )
         })
     }
 }
@@ -457,16 +407,9 @@ impl Run<Any> for RepeatInterleaveWithTensorIndex<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
         let repeats = self.repeats.view()?;
-        let dims = call
-            .run(|device, launch| {
-                device
-                    .repeat_interleave_out_shape(
-                        launch,
-                        &x,
-                        &repeats,
-                        i64::from(self.dim),
-                    )
-            })?;
+        let dims = call.run(|device, launch| {
+            device.repeat_interleave_out_shape(launch, &x, &repeats, i64::from(self.dim))
+        })?;
         self.out.reshape(&dims)?;
         let mut out = self.out.view(outputs::like(&x))?;
         call.run(|device, launch| {
@@ -489,14 +432,7 @@ impl Run<Any> for RepeatInterleaveWithTensorIndexGrad<'_> {
         let repeats = self.repeats.view()?;
         let mut dx = self.dx.view(outputs::like(&dout))?;
         call.run(|device, launch| {
-            device
-                .repeat_interleave_grad(
-                    launch,
-                    &mut dx,
-                    &dout,
-                    &repeats,
-                    i64::from(self.dim),
-                )
+            device.repeat_interleave_grad(launch, &mut dx, &dout, &repeats, i64::from(self.dim))
         })
     }
 }
@@ -554,16 +490,15 @@ impl Run<Any> for Pad3dUntilV3_2<'_> {
         let x = self.x.view()?;
         let mut out = self.out.view(outputs::like(&x))?;
         call.run(|device, launch| {
-            device
-                .pad3d(
-                    launch,
-                    &mut out,
-                    &x,
-                    self.paddings.get(),
-                    self.mode,
-                    f64::from(self.pad_value),
-                    self.data_format,
-                )
+            device.pad3d(
+                launch,
+                &mut out,
+                &x,
+                self.paddings.get(),
+                self.mode,
+                f64::from(self.pad_value),
+                self.data_format,
+            )
         })
     }
 }
@@ -586,15 +521,7 @@ impl Run<Any> for Pad3dGradUntilV3_2<'_> {
         let dout = self.dout.view()?;
         let mut dx = self.dx.view(outputs::like(&dout))?;
         call.run(|device, launch| {
-            device
-                .pad3d_grad(
-                    launch,
-                    &mut dx,
-                    &dout,
-                    self.paddings.get(),
-                    self.mode,
-                    self.data_format,
-                )
+            device.pad3d_grad(launch, &mut dx, &dout, self.paddings.get(), self.mode, self.data_format)
         })
     }
 }
@@ -617,16 +544,15 @@ impl Run<Any> for Pad3d<'_> {
         let x = self.x.view()?;
         let mut out = self.out.view(outputs::like(&x))?;
         call.run(|device, launch| {
-            device
-                .pad3d(
-                    launch,
-                    &mut out,
-                    &x,
-                    self.paddings.get(),
-                    self.mode,
-                    self.pad_value,
-                    self.data_format,
-                )
+            device.pad3d(
+                launch,
+                &mut out,
+                &x,
+                self.paddings.get(),
+                self.mode,
+                self.pad_value,
+                self.data_format,
+            )
         })
     }
 }
@@ -649,15 +575,7 @@ impl Run<Any> for Pad3dGrad<'_> {
         let dout = self.dout.view()?;
         let mut dx = self.dx.view(outputs::like(&dout))?;
         call.run(|device, launch| {
-            device
-                .pad3d_grad(
-                    launch,
-                    &mut dx,
-                    &dout,
-                    self.paddings.get(),
-                    self.mode,
-                    self.data_format,
-                )
+            device.pad3d_grad(launch, &mut dx, &dout, self.paddings.get(), self.mode, self.data_format)
         })
     }
 }

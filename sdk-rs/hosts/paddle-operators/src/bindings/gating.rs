@@ -2,11 +2,11 @@
 
 //! Gated units and their gradients.
 
-use tenon::device::Release;
 use crate::error::Result;
 use crate::kernel::outputs;
-use crate::kernel::{FLOATS, kernel};
 use crate::kernel::{Any, Call, Output, Registry, Run, Tensor};
+use crate::kernel::{FLOATS, kernel};
+use tenon::device::Release;
 
 /// Registers the kernels of this group.
 pub(super) fn register(registry: Registry) -> Result<()> {
@@ -32,9 +32,7 @@ impl Run<Any> for Swiglu<'_> {
         let x = self.x.view()?;
         let gated = self.gated.map(Tensor::view).transpose()?;
         let mut out = self.out.view(outputs::like(&x))?;
-        call.run(|device, launch| {
-            device.swiglu_halves(launch, &mut out, &x, gated.as_ref())
-        })
+        call.run(|device, launch| device.swiglu_halves(launch, &mut out, &x, gated.as_ref()))
     }
 }
 
@@ -51,22 +49,10 @@ impl Run<Any> for SwigluGrad<'_> {
         let x = self.x.view()?;
         let gated = self.gated.map(Tensor::view).transpose()?;
         let dout = self.dout.view()?;
-        let mut dx = outputs::wanted(self.dx)?
-            .map(|out| out.view(outputs::like(&x)))
-            .transpose()?;
-        let mut dgated = outputs::wanted(self.dgated)?
-            .map(|out| out.view(outputs::like(&x)))
-            .transpose()?;
+        let mut dx = outputs::wanted(self.dx)?.map(|out| out.view(outputs::like(&x))).transpose()?;
+        let mut dgated = outputs::wanted(self.dgated)?.map(|out| out.view(outputs::like(&x))).transpose()?;
         call.run(|device, launch| {
-            device
-                .swiglu_halves_grad(
-                    launch,
-                    dx.as_mut(),
-                    dgated.as_mut(),
-                    &x,
-                    gated.as_ref(),
-                    &dout,
-                )
+            device.swiglu_halves_grad(launch, dx.as_mut(), dgated.as_mut(), &x, gated.as_ref(), &dout)
         })
     }
 }

@@ -2,50 +2,31 @@
 
 //! Messages along the edges of graphs, pools of segments, and gradients.
 
-use tenon::device::DataType;
 use crate::error::Result;
 use crate::kernel::outputs;
-use crate::kernel::{FLOATS, INTEGERS, kernel};
 use crate::kernel::{Any, Call, IntArray, Output, Registry, Run, Tensor};
+use crate::kernel::{FLOATS, INTEGERS, kernel};
+use tenon::device::DataType;
 
 /// Registers the kernels of this group.
 pub(super) fn register(registry: Registry) -> Result<()> {
-    registry
-        .add_any::<
-            SendURecv<'static>,
-        >(
-            &["send_u_recv", "send_u_recv_out_shape", "send_u_recv_dst_count_shape"],
-            &[FLOATS, INTEGERS],
-        )?;
-    registry
-        .add_any::<SendURecvGrad<'static>>(&["send_u_recv_grad"], &[FLOATS, INTEGERS])?;
-    registry
-        .add_any::<
-            SendUeRecv<'static>,
-        >(
-            &["send_ue_recv", "send_ue_recv_out_shape", "send_ue_recv_dst_count_shape"],
-            &[FLOATS, INTEGERS],
-        )?;
-    registry
-        .add_any::<
-            SendUeRecvGrad<'static>,
-        >(&["send_ue_recv_grad"], &[FLOATS, INTEGERS])?;
-    registry
-        .add_any::<
-            SendUv<'static>,
-        >(&["send_uv", "send_uv_out_shape"], &[FLOATS, INTEGERS])?;
+    registry.add_any::<SendURecv<'static>>(
+        &["send_u_recv", "send_u_recv_out_shape", "send_u_recv_dst_count_shape"],
+        &[FLOATS, INTEGERS],
+    )?;
+    registry.add_any::<SendURecvGrad<'static>>(&["send_u_recv_grad"], &[FLOATS, INTEGERS])?;
+    registry.add_any::<SendUeRecv<'static>>(
+        &["send_ue_recv", "send_ue_recv_out_shape", "send_ue_recv_dst_count_shape"],
+        &[FLOATS, INTEGERS],
+    )?;
+    registry.add_any::<SendUeRecvGrad<'static>>(&["send_ue_recv_grad"], &[FLOATS, INTEGERS])?;
+    registry.add_any::<SendUv<'static>>(&["send_uv", "send_uv_out_shape"], &[FLOATS, INTEGERS])?;
     registry.add_any::<SendUvGrad<'static>>(&["send_uv_grad"], &[FLOATS, INTEGERS])?;
-    registry
-        .add_any::<
-            SegmentPool<'static>,
-        >(
-            &["segment_pool", "segment_pool_out_shape", "segment_pool_summed_ids_shape"],
-            &[FLOATS, INTEGERS],
-        )?;
-    registry
-        .add_any::<
-            SegmentPoolGrad<'static>,
-        >(&["segment_pool_grad"], &[FLOATS, INTEGERS])?;
+    registry.add_any::<SegmentPool<'static>>(
+        &["segment_pool", "segment_pool_out_shape", "segment_pool_summed_ids_shape"],
+        &[FLOATS, INTEGERS],
+    )?;
+    registry.add_any::<SegmentPoolGrad<'static>>(&["segment_pool_grad"], &[FLOATS, INTEGERS])?;
     Ok(())
 }
 
@@ -62,46 +43,41 @@ impl Run<Any> for SendURecv<'_> {
         let x = self.x.view()?;
         let src_index = self.src_index.view()?;
         let dst_index = self.dst_index.view()?;
-        let dims = call
-            .run(|device, launch| {
-                device
-                    .send_u_recv_out_shape(
-                        launch,
-                        &x,
-                        &src_index,
-                        &dst_index,
-                        self.reduce_op,
-                        self.out_size.get(),
-                    )
-            })?;
+        let dims = call.run(|device, launch| {
+            device.send_u_recv_out_shape(
+                launch,
+                &x,
+                &src_index,
+                &dst_index,
+                self.reduce_op,
+                self.out_size.get(),
+            )
+        })?;
         self.out.reshape(&dims)?;
-        let dims = call
-            .run(|device, launch| {
-                device
-                    .send_u_recv_dst_count_shape(
-                        launch,
-                        &x,
-                        &src_index,
-                        &dst_index,
-                        self.reduce_op,
-                        self.out_size.get(),
-                    )
-            })?;
+        let dims = call.run(|device, launch| {
+            device.send_u_recv_dst_count_shape(
+                launch,
+                &x,
+                &src_index,
+                &dst_index,
+                self.reduce_op,
+                self.out_size.get(),
+            )
+        })?;
         self.dst_count.reshape(&dims)?;
         let mut out = self.out.view(outputs::like(&x))?;
         let mut dst_count = self.dst_count.view(DataType::INT32)?;
         call.run(|device, launch| {
-            device
-                .send_u_recv(
-                    launch,
-                    &mut out,
-                    &mut dst_count,
-                    &x,
-                    &src_index,
-                    &dst_index,
-                    self.reduce_op,
-                    self.out_size.get(),
-                )
+            device.send_u_recv(
+                launch,
+                &mut out,
+                &mut dst_count,
+                &x,
+                &src_index,
+                &dst_index,
+                self.reduce_op,
+                self.out_size.get(),
+            )
         })
     }
 }
@@ -130,17 +106,16 @@ impl Run<Any> for SendURecvGrad<'_> {
         let dout = self.dout.view()?;
         let mut dx = self.dx.view(outputs::like(&x))?;
         call.run(|device, launch| {
-            device
-                .send_u_recv_grad(
-                    launch,
-                    &mut dx,
-                    &x,
-                    &src_index,
-                    &dst_index,
-                    out.as_ref(),
-                    &dout,
-                    self.reduce_op,
-                )
+            device.send_u_recv_grad(
+                launch,
+                &mut dx,
+                &x,
+                &src_index,
+                &dst_index,
+                out.as_ref(),
+                &dout,
+                self.reduce_op,
+            )
         })
     }
 }
@@ -159,52 +134,47 @@ impl Run<Any> for SendUeRecv<'_> {
         let y = self.y.view()?;
         let src_index = self.src_index.view()?;
         let dst_index = self.dst_index.view()?;
-        let dims = call
-            .run(|device, launch| {
-                device
-                    .send_ue_recv_out_shape(
-                        launch,
-                        &x,
-                        &y,
-                        &src_index,
-                        &dst_index,
-                        self.message_op,
-                        self.reduce_op,
-                        self.out_size.get(),
-                    )
-            })?;
+        let dims = call.run(|device, launch| {
+            device.send_ue_recv_out_shape(
+                launch,
+                &x,
+                &y,
+                &src_index,
+                &dst_index,
+                self.message_op,
+                self.reduce_op,
+                self.out_size.get(),
+            )
+        })?;
         self.out.reshape(&dims)?;
-        let dims = call
-            .run(|device, launch| {
-                device
-                    .send_ue_recv_dst_count_shape(
-                        launch,
-                        &x,
-                        &y,
-                        &src_index,
-                        &dst_index,
-                        self.message_op,
-                        self.reduce_op,
-                        self.out_size.get(),
-                    )
-            })?;
+        let dims = call.run(|device, launch| {
+            device.send_ue_recv_dst_count_shape(
+                launch,
+                &x,
+                &y,
+                &src_index,
+                &dst_index,
+                self.message_op,
+                self.reduce_op,
+                self.out_size.get(),
+            )
+        })?;
         self.dst_count.reshape(&dims)?;
         let mut out = self.out.view(outputs::like(&x))?;
         let mut dst_count = self.dst_count.view(DataType::INT32)?;
         call.run(|device, launch| {
-            device
-                .send_ue_recv(
-                    launch,
-                    &mut out,
-                    &mut dst_count,
-                    &x,
-                    &y,
-                    &src_index,
-                    &dst_index,
-                    self.message_op,
-                    self.reduce_op,
-                    self.out_size.get(),
-                )
+            device.send_ue_recv(
+                launch,
+                &mut out,
+                &mut dst_count,
+                &x,
+                &y,
+                &src_index,
+                &dst_index,
+                self.message_op,
+                self.reduce_op,
+                self.out_size.get(),
+            )
         })
     }
 }
@@ -233,27 +203,22 @@ impl Run<Any> for SendUeRecvGrad<'_> {
         let dst_index = self.dst_index.view()?;
         let out = self.out.map(Tensor::view).transpose()?;
         let dout = self.dout.view()?;
-        let mut dx = outputs::wanted(self.dx)?
-            .map(|out| out.view(outputs::like(&x)))
-            .transpose()?;
-        let mut dy = outputs::wanted(self.dy)?
-            .map(|out| out.view(outputs::like(&y)))
-            .transpose()?;
+        let mut dx = outputs::wanted(self.dx)?.map(|out| out.view(outputs::like(&x))).transpose()?;
+        let mut dy = outputs::wanted(self.dy)?.map(|out| out.view(outputs::like(&y))).transpose()?;
         call.run(|device, launch| {
-            device
-                .send_ue_recv_grad(
-                    launch,
-                    dx.as_mut(),
-                    dy.as_mut(),
-                    &x,
-                    &y,
-                    &src_index,
-                    &dst_index,
-                    out.as_ref(),
-                    &dout,
-                    self.message_op,
-                    self.reduce_op,
-                )
+            device.send_ue_recv_grad(
+                launch,
+                dx.as_mut(),
+                dy.as_mut(),
+                &x,
+                &y,
+                &src_index,
+                &dst_index,
+                out.as_ref(),
+                &dout,
+                self.message_op,
+                self.reduce_op,
+            )
         })
     }
 }
@@ -272,31 +237,13 @@ impl Run<Any> for SendUv<'_> {
         let y = self.y.view()?;
         let src_index = self.src_index.view()?;
         let dst_index = self.dst_index.view()?;
-        let dims = call
-            .run(|device, launch| {
-                device
-                    .send_uv_out_shape(
-                        launch,
-                        &x,
-                        &y,
-                        &src_index,
-                        &dst_index,
-                        self.message_op,
-                    )
-            })?;
+        let dims = call.run(|device, launch| {
+            device.send_uv_out_shape(launch, &x, &y, &src_index, &dst_index, self.message_op)
+        })?;
         self.out.reshape(&dims)?;
         let mut out = self.out.view(outputs::like(&x))?;
         call.run(|device, launch| {
-            device
-                .send_uv(
-                    launch,
-                    &mut out,
-                    &x,
-                    &y,
-                    &src_index,
-                    &dst_index,
-                    self.message_op,
-                )
+            device.send_uv(launch, &mut out, &x, &y, &src_index, &dst_index, self.message_op)
         })
     }
 }
@@ -322,25 +269,20 @@ impl Run<Any> for SendUvGrad<'_> {
         let src_index = self.src_index.view()?;
         let dst_index = self.dst_index.view()?;
         let dout = self.dout.view()?;
-        let mut dx = outputs::wanted(self.dx)?
-            .map(|out| out.view(outputs::like(&x)))
-            .transpose()?;
-        let mut dy = outputs::wanted(self.dy)?
-            .map(|out| out.view(outputs::like(&y)))
-            .transpose()?;
+        let mut dx = outputs::wanted(self.dx)?.map(|out| out.view(outputs::like(&x))).transpose()?;
+        let mut dy = outputs::wanted(self.dy)?.map(|out| out.view(outputs::like(&y))).transpose()?;
         call.run(|device, launch| {
-            device
-                .send_uv_grad(
-                    launch,
-                    dx.as_mut(),
-                    dy.as_mut(),
-                    &x,
-                    &y,
-                    &src_index,
-                    &dst_index,
-                    &dout,
-                    self.message_op,
-                )
+            device.send_uv_grad(
+                launch,
+                dx.as_mut(),
+                dy.as_mut(),
+                &x,
+                &y,
+                &src_index,
+                &dst_index,
+                &dout,
+                self.message_op,
+            )
         })
     }
 }
@@ -358,33 +300,16 @@ impl Run<Any> for SegmentPool<'_> {
         let x = self.x.view()?;
         let segment_ids = self.segment_ids.view()?;
         let dims = call
-            .run(|device, launch| {
-                device.segment_pool_out_shape(launch, &x, &segment_ids, self.pooltype)
-            })?;
+            .run(|device, launch| device.segment_pool_out_shape(launch, &x, &segment_ids, self.pooltype))?;
         self.out.reshape(&dims)?;
-        let dims = call
-            .run(|device, launch| {
-                device
-                    .segment_pool_summed_ids_shape(
-                        launch,
-                        &x,
-                        &segment_ids,
-                        self.pooltype,
-                    )
-            })?;
+        let dims = call.run(|device, launch| {
+            device.segment_pool_summed_ids_shape(launch, &x, &segment_ids, self.pooltype)
+        })?;
         self.summed_ids.reshape(&dims)?;
         let mut out = self.out.view(outputs::like(&x))?;
         let mut summed_ids = self.summed_ids.view(outputs::like(&x))?;
         call.run(|device, launch| {
-            device
-                .segment_pool(
-                    launch,
-                    &mut out,
-                    &mut summed_ids,
-                    &x,
-                    &segment_ids,
-                    self.pooltype,
-                )
+            device.segment_pool(launch, &mut out, &mut summed_ids, &x, &segment_ids, self.pooltype)
         })
     }
 }
@@ -411,16 +336,7 @@ impl Run<Any> for SegmentPoolGrad<'_> {
         let dout = self.dout.view()?;
         let mut dx = self.dx.view(outputs::like(&x))?;
         call.run(|device, launch| {
-            device
-                .segment_pool_grad(
-                    launch,
-                    &mut dx,
-                    &x,
-                    &segment_ids,
-                    &out,
-                    &dout,
-                    self.pooltype,
-                )
+            device.segment_pool_grad(launch, &mut dx, &x, &segment_ids, &out, &dout, self.pooltype)
         })
     }
 }

@@ -2,59 +2,34 @@
 
 //! Elements chosen by indices, and gradients.
 
-use tenon::device::DataType;
 use crate::error::Result;
 use crate::kernel::outputs;
 use crate::kernel::shapes;
-use crate::kernel::{FLOATS, INTEGERS, BOOL, COMPLEX, kernel};
 use crate::kernel::{Any, Call, Output, Registry, Run, Scalar, Tensor};
+use crate::kernel::{BOOL, COMPLEX, FLOATS, INTEGERS, kernel};
+use tenon::device::DataType;
 
 /// Registers the kernels of this group.
 pub(super) fn register(registry: Registry) -> Result<()> {
     registry.add_any::<Embedding<'static>>(&["embedding"], &[FLOATS])?;
     registry.add_any::<EmbeddingGrad<'static>>(&["embedding_grad"], &[FLOATS])?;
-    registry
-        .add_any::<Gather<'static>>(&["gather"], &[FLOATS, INTEGERS, BOOL, COMPLEX])?;
+    registry.add_any::<Gather<'static>>(&["gather"], &[FLOATS, INTEGERS, BOOL, COMPLEX])?;
     registry.add_any::<GatherGrad<'static>>(&["gather_grad"], &[FLOATS, INTEGERS])?;
-    registry
-        .add_any::<
-            GatherNd<'static>,
-        >(&["gather_nd"], &[FLOATS, INTEGERS, BOOL, COMPLEX])?;
+    registry.add_any::<GatherNd<'static>>(&["gather_nd"], &[FLOATS, INTEGERS, BOOL, COMPLEX])?;
     registry.add_any::<GatherNdGrad<'static>>(&["gather_nd_grad"], &[FLOATS, INTEGERS])?;
-    registry
-        .add_any::<
-            IndexSelect<'static>,
-        >(&["gather"], &[FLOATS, INTEGERS, BOOL, COMPLEX])?;
+    registry.add_any::<IndexSelect<'static>>(&["gather"], &[FLOATS, INTEGERS, BOOL, COMPLEX])?;
     registry.add_any::<IndexSelectGrad<'static>>(&["gather_grad"], &[FLOATS, INTEGERS])?;
-    registry
-        .add_any::<
-            IndexSample<'static>,
-        >(&["index_sample"], &[FLOATS, INTEGERS, BOOL, COMPLEX])?;
-    registry
-        .add_any::<
-            IndexSampleGrad<'static>,
-        >(&["index_sample_grad"], &[FLOATS, INTEGERS])?;
+    registry.add_any::<IndexSample<'static>>(&["index_sample"], &[FLOATS, INTEGERS, BOOL, COMPLEX])?;
+    registry.add_any::<IndexSampleGrad<'static>>(&["index_sample_grad"], &[FLOATS, INTEGERS])?;
     registry.add_any::<OneHot<'static>>(&["one_hot"], &[INTEGERS])?;
-    registry
-        .add_any::<
-            TakeAlongAxis<'static>,
-        >(&["take_along_axis"], &[FLOATS, INTEGERS, BOOL, COMPLEX])?;
-    registry
-        .add_any::<
-            TakeAlongAxisGrad<'static>,
-        >(&["take_along_axis_grad"], &[FLOATS, INTEGERS])?;
-    registry
-        .add_any::<
-            MaskedSelect<'static>,
-        >(
-            &["masked_select", "masked_select_out_shape"],
-            &[FLOATS, INTEGERS, BOOL, COMPLEX],
-        )?;
+    registry.add_any::<TakeAlongAxis<'static>>(&["take_along_axis"], &[FLOATS, INTEGERS, BOOL, COMPLEX])?;
+    registry.add_any::<TakeAlongAxisGrad<'static>>(&["take_along_axis_grad"], &[FLOATS, INTEGERS])?;
+    registry.add_any::<MaskedSelect<'static>>(
+        &["masked_select", "masked_select_out_shape"],
+        &[FLOATS, INTEGERS, BOOL, COMPLEX],
+    )?;
     registry.add_any::<MaskedSelectGrad<'static>>(&["masked_select_grad"], &[FLOATS])?;
-    registry
-        .add_any::<
-            Nonzero<'static>,
-        >(&["nonzero", "nonzero_out_shape"], &[FLOATS, INTEGERS, BOOL])?;
+    registry.add_any::<Nonzero<'static>>(&["nonzero", "nonzero_out_shape"], &[FLOATS, INTEGERS, BOOL])?;
     Ok(())
 }
 
@@ -71,9 +46,7 @@ impl Run<Any> for Embedding<'_> {
         let x = self.x.view()?;
         let weight = self.weight.view()?;
         let mut out = self.out.view(outputs::like(&weight))?;
-        call.run(|device, launch| {
-            device.embedding(launch, &mut out, &x, &weight, self.padding_idx)
-        })
+        call.run(|device, launch| device.embedding(launch, &mut out, &x, &weight, self.padding_idx))
     }
 }
 
@@ -90,9 +63,7 @@ impl Run<Any> for EmbeddingGrad<'_> {
         let x = self.x.view()?;
         let dout = self.dout.view()?;
         let mut dweight = self.dweight.view(outputs::like(&dout))?;
-        call.run(|device, launch| {
-            device.embedding_grad(launch, &mut dweight, &x, &dout, self.padding_idx)
-        })
+        call.run(|device, launch| device.embedding_grad(launch, &mut dweight, &x, &dout, self.padding_idx))
     }
 }
 
@@ -129,9 +100,7 @@ impl Run<Any> for GatherGrad<'_> {
         let dout = self.dout.view()?;
         let axis = self.axis.to_i64()?;
         let mut dx = self.dx.view(outputs::like(&dout))?;
-        call.run(|device, launch| {
-            device.gather_grad(launch, &mut dx, &index, &dout, axis)
-        })
+        call.run(|device, launch| device.gather_grad(launch, &mut dx, &index, &dout, axis))
     }
 }
 
@@ -182,9 +151,7 @@ impl Run<Any> for IndexSelect<'_> {
         let x = self.x.view()?;
         let index = self.index.view()?;
         let mut out = self.out.view(outputs::like(&x))?;
-        call.run(|device, launch| {
-            device.gather(launch, &mut out, &x, &index, i64::from(self.axis))
-        })
+        call.run(|device, launch| device.gather(launch, &mut out, &x, &index, i64::from(self.axis)))
     }
 }
 
@@ -201,9 +168,7 @@ impl Run<Any> for IndexSelectGrad<'_> {
         let index = self.index.view()?;
         let dout = self.dout.view()?;
         let mut dx = self.dx.view(outputs::like(&dout))?;
-        call.run(|device, launch| {
-            device.gather_grad(launch, &mut dx, &index, &dout, i64::from(self.axis))
-        })
+        call.run(|device, launch| device.gather_grad(launch, &mut dx, &index, &dout, i64::from(self.axis)))
     }
 }
 
@@ -237,9 +202,7 @@ impl Run<Any> for IndexSampleGrad<'_> {
         let index = self.index.view()?;
         let dout = self.dout.view()?;
         let mut dx = self.dx.view(outputs::like(&dout))?;
-        call.run(|device, launch| {
-            device.index_sample_grad(launch, &mut dx, &index, &dout)
-        })
+        call.run(|device, launch| device.index_sample_grad(launch, &mut dx, &index, &dout))
     }
 }
 
@@ -272,9 +235,7 @@ impl Run<Any> for TakeAlongAxis<'_> {
         let x = self.x.view()?;
         let index = self.index.view()?;
         let mut out = self.out.view(outputs::like(&x))?;
-        call.run(|device, launch| {
-            device.take_along_axis(launch, &mut out, &x, &index, i64::from(self.axis))
-        })
+        call.run(|device, launch| device.take_along_axis(launch, &mut out, &x, &index, i64::from(self.axis)))
     }
 }
 
@@ -292,14 +253,7 @@ impl Run<Any> for TakeAlongAxisGrad<'_> {
         let dout = self.dout.view()?;
         let mut dx = self.dx.view(outputs::like(&dout))?;
         call.run(|device, launch| {
-            device
-                .take_along_axis_grad(
-                    launch,
-                    &mut dx,
-                    &index,
-                    &dout,
-                    i64::from(self.axis),
-                )
+            device.take_along_axis_grad(launch, &mut dx, &index, &dout, i64::from(self.axis))
         })
     }
 }
@@ -316,8 +270,7 @@ impl Run<Any> for MaskedSelect<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
         let mask = self.mask.view()?;
-        let dims = call
-            .run(|device, launch| device.masked_select_out_shape(launch, &x, &mask))?;
+        let dims = call.run(|device, launch| device.masked_select_out_shape(launch, &x, &mask))?;
         self.out.reshape(&dims)?;
         let mut out = self.out.view(outputs::like(&x))?;
         call.run(|device, launch| device.masked_select(launch, &mut out, &x, &mask))
@@ -337,9 +290,7 @@ impl Run<Any> for MaskedSelectGrad<'_> {
         let mask = self.mask.view()?;
         let dout = self.dout.view()?;
         let mut dx = self.dx.view(outputs::like(&dout))?;
-        call.run(|device, launch| {
-            device.masked_select_grad(launch, &mut dx, &mask, &dout)
-        })
+        call.run(|device, launch| device.masked_select_grad(launch, &mut dx, &mask, &dout))
     }
 }
 

@@ -2,122 +2,88 @@
 
 //! Images of another size, and their gradients.
 
-use tenon::device::Release;
 use crate::error::Result;
 use crate::kernel::outputs;
-use crate::kernel::{FLOATS, kernel};
 use crate::kernel::{Any, Call, Output, Registry, Run, Tensor};
+use crate::kernel::{FLOATS, kernel};
+use tenon::device::Release;
 
 /// Registers the kernels of this group.
 pub(super) fn register(registry: Registry) -> Result<()> {
     if registry.release() <= Release::V3_2 {
-        registry
-            .add_any::<
-                NearestInterpUntilV3_2<'static>,
-            >(&["interpolate", "interpolate_out_shape"], &[FLOATS])?;
+        registry.add_any::<NearestInterpUntilV3_2<'static>>(
+            &["interpolate", "interpolate_out_shape"],
+            &[FLOATS],
+        )?;
     }
     if registry.release() >= Release::V3_3 {
-        registry
-            .add_any::<
-                NearestInterp<'static>,
-            >(&["interpolate", "interpolate_out_shape"], &[FLOATS])?;
+        registry.add_any::<NearestInterp<'static>>(&["interpolate", "interpolate_out_shape"], &[FLOATS])?;
     }
     if registry.release() <= Release::V3_2 {
-        registry
-            .add_any::<
-                NearestInterpGradUntilV3_2<'static>,
-            >(&["interpolate_grad"], &[FLOATS])?;
+        registry.add_any::<NearestInterpGradUntilV3_2<'static>>(&["interpolate_grad"], &[FLOATS])?;
     }
     if registry.release() >= Release::V3_3 {
-        registry
-            .add_any::<NearestInterpGrad<'static>>(&["interpolate_grad"], &[FLOATS])?;
+        registry.add_any::<NearestInterpGrad<'static>>(&["interpolate_grad"], &[FLOATS])?;
     }
     if registry.release() <= Release::V3_2 {
-        registry
-            .add_any::<
-                LinearInterpUntilV3_2<'static>,
-            >(&["interpolate", "interpolate_out_shape"], &[FLOATS])?;
+        registry.add_any::<LinearInterpUntilV3_2<'static>>(
+            &["interpolate", "interpolate_out_shape"],
+            &[FLOATS],
+        )?;
     }
     if registry.release() >= Release::V3_3 {
-        registry
-            .add_any::<
-                LinearInterp<'static>,
-            >(&["interpolate", "interpolate_out_shape"], &[FLOATS])?;
+        registry.add_any::<LinearInterp<'static>>(&["interpolate", "interpolate_out_shape"], &[FLOATS])?;
     }
     if registry.release() <= Release::V3_2 {
-        registry
-            .add_any::<
-                LinearInterpGradUntilV3_2<'static>,
-            >(&["interpolate_grad"], &[FLOATS])?;
+        registry.add_any::<LinearInterpGradUntilV3_2<'static>>(&["interpolate_grad"], &[FLOATS])?;
     }
     if registry.release() >= Release::V3_3 {
         registry.add_any::<LinearInterpGrad<'static>>(&["interpolate_grad"], &[FLOATS])?;
     }
     if registry.release() <= Release::V3_2 {
-        registry
-            .add_any::<
-                BilinearInterpUntilV3_2<'static>,
-            >(&["interpolate", "interpolate_out_shape"], &[FLOATS])?;
+        registry.add_any::<BilinearInterpUntilV3_2<'static>>(
+            &["interpolate", "interpolate_out_shape"],
+            &[FLOATS],
+        )?;
     }
     if registry.release() >= Release::V3_3 {
-        registry
-            .add_any::<
-                BilinearInterp<'static>,
-            >(&["interpolate", "interpolate_out_shape"], &[FLOATS])?;
+        registry.add_any::<BilinearInterp<'static>>(&["interpolate", "interpolate_out_shape"], &[FLOATS])?;
     }
     if registry.release() <= Release::V3_2 {
-        registry
-            .add_any::<
-                BilinearInterpGradUntilV3_2<'static>,
-            >(&["interpolate_grad"], &[FLOATS])?;
+        registry.add_any::<BilinearInterpGradUntilV3_2<'static>>(&["interpolate_grad"], &[FLOATS])?;
     }
     if registry.release() >= Release::V3_3 {
-        registry
-            .add_any::<BilinearInterpGrad<'static>>(&["interpolate_grad"], &[FLOATS])?;
+        registry.add_any::<BilinearInterpGrad<'static>>(&["interpolate_grad"], &[FLOATS])?;
     }
     if registry.release() <= Release::V3_2 {
-        registry
-            .add_any::<
-                TrilinearInterpUntilV3_2<'static>,
-            >(&["interpolate", "interpolate_out_shape"], &[FLOATS])?;
+        registry.add_any::<TrilinearInterpUntilV3_2<'static>>(
+            &["interpolate", "interpolate_out_shape"],
+            &[FLOATS],
+        )?;
     }
     if registry.release() >= Release::V3_3 {
-        registry
-            .add_any::<
-                TrilinearInterp<'static>,
-            >(&["interpolate", "interpolate_out_shape"], &[FLOATS])?;
+        registry.add_any::<TrilinearInterp<'static>>(&["interpolate", "interpolate_out_shape"], &[FLOATS])?;
     }
     if registry.release() <= Release::V3_2 {
-        registry
-            .add_any::<
-                TrilinearInterpGradUntilV3_2<'static>,
-            >(&["interpolate_grad"], &[FLOATS])?;
+        registry.add_any::<TrilinearInterpGradUntilV3_2<'static>>(&["interpolate_grad"], &[FLOATS])?;
     }
     if registry.release() >= Release::V3_3 {
-        registry
-            .add_any::<TrilinearInterpGrad<'static>>(&["interpolate_grad"], &[FLOATS])?;
+        registry.add_any::<TrilinearInterpGrad<'static>>(&["interpolate_grad"], &[FLOATS])?;
     }
     if registry.release() <= Release::V3_2 {
-        registry
-            .add_any::<
-                BicubicInterpUntilV3_2<'static>,
-            >(&["interpolate", "interpolate_out_shape"], &[FLOATS])?;
+        registry.add_any::<BicubicInterpUntilV3_2<'static>>(
+            &["interpolate", "interpolate_out_shape"],
+            &[FLOATS],
+        )?;
     }
     if registry.release() >= Release::V3_3 {
-        registry
-            .add_any::<
-                BicubicInterp<'static>,
-            >(&["interpolate", "interpolate_out_shape"], &[FLOATS])?;
+        registry.add_any::<BicubicInterp<'static>>(&["interpolate", "interpolate_out_shape"], &[FLOATS])?;
     }
     if registry.release() <= Release::V3_2 {
-        registry
-            .add_any::<
-                BicubicInterpGradUntilV3_2<'static>,
-            >(&["interpolate_grad"], &[FLOATS])?;
+        registry.add_any::<BicubicInterpGradUntilV3_2<'static>>(&["interpolate_grad"], &[FLOATS])?;
     }
     if registry.release() >= Release::V3_3 {
-        registry
-            .add_any::<BicubicInterpGrad<'static>>(&["interpolate_grad"], &[FLOATS])?;
+        registry.add_any::<BicubicInterpGrad<'static>>(&["interpolate_grad"], &[FLOATS])?;
     }
     Ok(())
 }
@@ -154,45 +120,42 @@ impl Run<Any> for NearestInterpUntilV3_2<'_> {
             .transpose()?;
         let scale_tensor = self.scale_tensor.map(Tensor::view).transpose()?;
         let scale: Vec<f64> = self.scale.iter().copied().map(f64::from).collect();
-        let dims = call
-            .run(|device, launch| {
-                device
-                    .interpolate_out_shape(
-                        launch,
-                        &x,
-                        out_size.as_ref(),
-                        size_tensor.as_deref(),
-                        scale_tensor.as_ref(),
-                        self.data_format,
-                        i64::from(self.out_d),
-                        i64::from(self.out_h),
-                        i64::from(self.out_w),
-                        &scale,
-                        self.interp_method,
-                        self.align_corners,
-                        i64::from(self.align_mode),
-                    )
-            })?;
+        let dims = call.run(|device, launch| {
+            device.interpolate_out_shape(
+                launch,
+                &x,
+                out_size.as_ref(),
+                size_tensor.as_deref(),
+                scale_tensor.as_ref(),
+                self.data_format,
+                i64::from(self.out_d),
+                i64::from(self.out_h),
+                i64::from(self.out_w),
+                &scale,
+                self.interp_method,
+                self.align_corners,
+                i64::from(self.align_mode),
+            )
+        })?;
         self.out.reshape(&dims)?;
         let mut out = self.out.view(outputs::like(&x))?;
         call.run(|device, launch| {
-            device
-                .interpolate(
-                    launch,
-                    &mut out,
-                    &x,
-                    out_size.as_ref(),
-                    size_tensor.as_deref(),
-                    scale_tensor.as_ref(),
-                    self.data_format,
-                    i64::from(self.out_d),
-                    i64::from(self.out_h),
-                    i64::from(self.out_w),
-                    &scale,
-                    self.interp_method,
-                    self.align_corners,
-                    i64::from(self.align_mode),
-                )
+            device.interpolate(
+                launch,
+                &mut out,
+                &x,
+                out_size.as_ref(),
+                size_tensor.as_deref(),
+                scale_tensor.as_ref(),
+                self.data_format,
+                i64::from(self.out_d),
+                i64::from(self.out_h),
+                i64::from(self.out_w),
+                &scale,
+                self.interp_method,
+                self.align_corners,
+                i64::from(self.align_mode),
+            )
         })
     }
 }
@@ -228,45 +191,42 @@ impl Run<Any> for NearestInterp<'_> {
             .map(|list| list.into_iter().map(Tensor::view).collect::<Result<Vec<_>>>())
             .transpose()?;
         let scale_tensor = self.scale_tensor.map(Tensor::view).transpose()?;
-        let dims = call
-            .run(|device, launch| {
-                device
-                    .interpolate_out_shape(
-                        launch,
-                        &x,
-                        out_size.as_ref(),
-                        size_tensor.as_deref(),
-                        scale_tensor.as_ref(),
-                        self.data_format,
-                        i64::from(self.out_d),
-                        i64::from(self.out_h),
-                        i64::from(self.out_w),
-                        self.scale,
-                        self.interp_method,
-                        self.align_corners,
-                        i64::from(self.align_mode),
-                    )
-            })?;
+        let dims = call.run(|device, launch| {
+            device.interpolate_out_shape(
+                launch,
+                &x,
+                out_size.as_ref(),
+                size_tensor.as_deref(),
+                scale_tensor.as_ref(),
+                self.data_format,
+                i64::from(self.out_d),
+                i64::from(self.out_h),
+                i64::from(self.out_w),
+                self.scale,
+                self.interp_method,
+                self.align_corners,
+                i64::from(self.align_mode),
+            )
+        })?;
         self.out.reshape(&dims)?;
         let mut out = self.out.view(outputs::like(&x))?;
         call.run(|device, launch| {
-            device
-                .interpolate(
-                    launch,
-                    &mut out,
-                    &x,
-                    out_size.as_ref(),
-                    size_tensor.as_deref(),
-                    scale_tensor.as_ref(),
-                    self.data_format,
-                    i64::from(self.out_d),
-                    i64::from(self.out_h),
-                    i64::from(self.out_w),
-                    self.scale,
-                    self.interp_method,
-                    self.align_corners,
-                    i64::from(self.align_mode),
-                )
+            device.interpolate(
+                launch,
+                &mut out,
+                &x,
+                out_size.as_ref(),
+                size_tensor.as_deref(),
+                scale_tensor.as_ref(),
+                self.data_format,
+                i64::from(self.out_d),
+                i64::from(self.out_h),
+                i64::from(self.out_w),
+                self.scale,
+                self.interp_method,
+                self.align_corners,
+                i64::from(self.align_mode),
+            )
         })
     }
 }
@@ -305,19 +265,18 @@ impl Run<Any> for NearestInterpGradUntilV3_2<'_> {
         let scale: Vec<f64> = self.scale.iter().copied().map(f64::from).collect();
         let mut dx = self.dx.view(outputs::like(&dout))?;
         call.run(|device, launch| {
-            device
-                .interpolate_grad(
-                    launch,
-                    &mut dx,
-                    size_tensor.as_deref(),
-                    scale_tensor.as_ref(),
-                    &dout,
-                    self.data_format,
-                    &scale,
-                    self.interp_method,
-                    self.align_corners,
-                    i64::from(self.align_mode),
-                )
+            device.interpolate_grad(
+                launch,
+                &mut dx,
+                size_tensor.as_deref(),
+                scale_tensor.as_ref(),
+                &dout,
+                self.data_format,
+                &scale,
+                self.interp_method,
+                self.align_corners,
+                i64::from(self.align_mode),
+            )
         })
     }
 }
@@ -355,19 +314,18 @@ impl Run<Any> for NearestInterpGrad<'_> {
         let dout = self.dout.view()?;
         let mut dx = self.dx.view(outputs::like(&dout))?;
         call.run(|device, launch| {
-            device
-                .interpolate_grad(
-                    launch,
-                    &mut dx,
-                    size_tensor.as_deref(),
-                    scale_tensor.as_ref(),
-                    &dout,
-                    self.data_format,
-                    self.scale,
-                    self.interp_method,
-                    self.align_corners,
-                    i64::from(self.align_mode),
-                )
+            device.interpolate_grad(
+                launch,
+                &mut dx,
+                size_tensor.as_deref(),
+                scale_tensor.as_ref(),
+                &dout,
+                self.data_format,
+                self.scale,
+                self.interp_method,
+                self.align_corners,
+                i64::from(self.align_mode),
+            )
         })
     }
 }
@@ -404,45 +362,42 @@ impl Run<Any> for LinearInterpUntilV3_2<'_> {
             .transpose()?;
         let scale_tensor = self.scale_tensor.map(Tensor::view).transpose()?;
         let scale: Vec<f64> = self.scale.iter().copied().map(f64::from).collect();
-        let dims = call
-            .run(|device, launch| {
-                device
-                    .interpolate_out_shape(
-                        launch,
-                        &x,
-                        out_size.as_ref(),
-                        size_tensor.as_deref(),
-                        scale_tensor.as_ref(),
-                        self.data_format,
-                        i64::from(self.out_d),
-                        i64::from(self.out_h),
-                        i64::from(self.out_w),
-                        &scale,
-                        self.interp_method,
-                        self.align_corners,
-                        i64::from(self.align_mode),
-                    )
-            })?;
+        let dims = call.run(|device, launch| {
+            device.interpolate_out_shape(
+                launch,
+                &x,
+                out_size.as_ref(),
+                size_tensor.as_deref(),
+                scale_tensor.as_ref(),
+                self.data_format,
+                i64::from(self.out_d),
+                i64::from(self.out_h),
+                i64::from(self.out_w),
+                &scale,
+                self.interp_method,
+                self.align_corners,
+                i64::from(self.align_mode),
+            )
+        })?;
         self.out.reshape(&dims)?;
         let mut out = self.out.view(outputs::like(&x))?;
         call.run(|device, launch| {
-            device
-                .interpolate(
-                    launch,
-                    &mut out,
-                    &x,
-                    out_size.as_ref(),
-                    size_tensor.as_deref(),
-                    scale_tensor.as_ref(),
-                    self.data_format,
-                    i64::from(self.out_d),
-                    i64::from(self.out_h),
-                    i64::from(self.out_w),
-                    &scale,
-                    self.interp_method,
-                    self.align_corners,
-                    i64::from(self.align_mode),
-                )
+            device.interpolate(
+                launch,
+                &mut out,
+                &x,
+                out_size.as_ref(),
+                size_tensor.as_deref(),
+                scale_tensor.as_ref(),
+                self.data_format,
+                i64::from(self.out_d),
+                i64::from(self.out_h),
+                i64::from(self.out_w),
+                &scale,
+                self.interp_method,
+                self.align_corners,
+                i64::from(self.align_mode),
+            )
         })
     }
 }
@@ -478,45 +433,42 @@ impl Run<Any> for LinearInterp<'_> {
             .map(|list| list.into_iter().map(Tensor::view).collect::<Result<Vec<_>>>())
             .transpose()?;
         let scale_tensor = self.scale_tensor.map(Tensor::view).transpose()?;
-        let dims = call
-            .run(|device, launch| {
-                device
-                    .interpolate_out_shape(
-                        launch,
-                        &x,
-                        out_size.as_ref(),
-                        size_tensor.as_deref(),
-                        scale_tensor.as_ref(),
-                        self.data_format,
-                        i64::from(self.out_d),
-                        i64::from(self.out_h),
-                        i64::from(self.out_w),
-                        self.scale,
-                        self.interp_method,
-                        self.align_corners,
-                        i64::from(self.align_mode),
-                    )
-            })?;
+        let dims = call.run(|device, launch| {
+            device.interpolate_out_shape(
+                launch,
+                &x,
+                out_size.as_ref(),
+                size_tensor.as_deref(),
+                scale_tensor.as_ref(),
+                self.data_format,
+                i64::from(self.out_d),
+                i64::from(self.out_h),
+                i64::from(self.out_w),
+                self.scale,
+                self.interp_method,
+                self.align_corners,
+                i64::from(self.align_mode),
+            )
+        })?;
         self.out.reshape(&dims)?;
         let mut out = self.out.view(outputs::like(&x))?;
         call.run(|device, launch| {
-            device
-                .interpolate(
-                    launch,
-                    &mut out,
-                    &x,
-                    out_size.as_ref(),
-                    size_tensor.as_deref(),
-                    scale_tensor.as_ref(),
-                    self.data_format,
-                    i64::from(self.out_d),
-                    i64::from(self.out_h),
-                    i64::from(self.out_w),
-                    self.scale,
-                    self.interp_method,
-                    self.align_corners,
-                    i64::from(self.align_mode),
-                )
+            device.interpolate(
+                launch,
+                &mut out,
+                &x,
+                out_size.as_ref(),
+                size_tensor.as_deref(),
+                scale_tensor.as_ref(),
+                self.data_format,
+                i64::from(self.out_d),
+                i64::from(self.out_h),
+                i64::from(self.out_w),
+                self.scale,
+                self.interp_method,
+                self.align_corners,
+                i64::from(self.align_mode),
+            )
         })
     }
 }
@@ -555,19 +507,18 @@ impl Run<Any> for LinearInterpGradUntilV3_2<'_> {
         let scale: Vec<f64> = self.scale.iter().copied().map(f64::from).collect();
         let mut dx = self.dx.view(outputs::like(&dout))?;
         call.run(|device, launch| {
-            device
-                .interpolate_grad(
-                    launch,
-                    &mut dx,
-                    size_tensor.as_deref(),
-                    scale_tensor.as_ref(),
-                    &dout,
-                    self.data_format,
-                    &scale,
-                    self.interp_method,
-                    self.align_corners,
-                    i64::from(self.align_mode),
-                )
+            device.interpolate_grad(
+                launch,
+                &mut dx,
+                size_tensor.as_deref(),
+                scale_tensor.as_ref(),
+                &dout,
+                self.data_format,
+                &scale,
+                self.interp_method,
+                self.align_corners,
+                i64::from(self.align_mode),
+            )
         })
     }
 }
@@ -605,19 +556,18 @@ impl Run<Any> for LinearInterpGrad<'_> {
         let dout = self.dout.view()?;
         let mut dx = self.dx.view(outputs::like(&dout))?;
         call.run(|device, launch| {
-            device
-                .interpolate_grad(
-                    launch,
-                    &mut dx,
-                    size_tensor.as_deref(),
-                    scale_tensor.as_ref(),
-                    &dout,
-                    self.data_format,
-                    self.scale,
-                    self.interp_method,
-                    self.align_corners,
-                    i64::from(self.align_mode),
-                )
+            device.interpolate_grad(
+                launch,
+                &mut dx,
+                size_tensor.as_deref(),
+                scale_tensor.as_ref(),
+                &dout,
+                self.data_format,
+                self.scale,
+                self.interp_method,
+                self.align_corners,
+                i64::from(self.align_mode),
+            )
         })
     }
 }
@@ -654,45 +604,42 @@ impl Run<Any> for BilinearInterpUntilV3_2<'_> {
             .transpose()?;
         let scale_tensor = self.scale_tensor.map(Tensor::view).transpose()?;
         let scale: Vec<f64> = self.scale.iter().copied().map(f64::from).collect();
-        let dims = call
-            .run(|device, launch| {
-                device
-                    .interpolate_out_shape(
-                        launch,
-                        &x,
-                        out_size.as_ref(),
-                        size_tensor.as_deref(),
-                        scale_tensor.as_ref(),
-                        self.data_format,
-                        i64::from(self.out_d),
-                        i64::from(self.out_h),
-                        i64::from(self.out_w),
-                        &scale,
-                        self.interp_method,
-                        self.align_corners,
-                        i64::from(self.align_mode),
-                    )
-            })?;
+        let dims = call.run(|device, launch| {
+            device.interpolate_out_shape(
+                launch,
+                &x,
+                out_size.as_ref(),
+                size_tensor.as_deref(),
+                scale_tensor.as_ref(),
+                self.data_format,
+                i64::from(self.out_d),
+                i64::from(self.out_h),
+                i64::from(self.out_w),
+                &scale,
+                self.interp_method,
+                self.align_corners,
+                i64::from(self.align_mode),
+            )
+        })?;
         self.out.reshape(&dims)?;
         let mut out = self.out.view(outputs::like(&x))?;
         call.run(|device, launch| {
-            device
-                .interpolate(
-                    launch,
-                    &mut out,
-                    &x,
-                    out_size.as_ref(),
-                    size_tensor.as_deref(),
-                    scale_tensor.as_ref(),
-                    self.data_format,
-                    i64::from(self.out_d),
-                    i64::from(self.out_h),
-                    i64::from(self.out_w),
-                    &scale,
-                    self.interp_method,
-                    self.align_corners,
-                    i64::from(self.align_mode),
-                )
+            device.interpolate(
+                launch,
+                &mut out,
+                &x,
+                out_size.as_ref(),
+                size_tensor.as_deref(),
+                scale_tensor.as_ref(),
+                self.data_format,
+                i64::from(self.out_d),
+                i64::from(self.out_h),
+                i64::from(self.out_w),
+                &scale,
+                self.interp_method,
+                self.align_corners,
+                i64::from(self.align_mode),
+            )
         })
     }
 }
@@ -728,45 +675,42 @@ impl Run<Any> for BilinearInterp<'_> {
             .map(|list| list.into_iter().map(Tensor::view).collect::<Result<Vec<_>>>())
             .transpose()?;
         let scale_tensor = self.scale_tensor.map(Tensor::view).transpose()?;
-        let dims = call
-            .run(|device, launch| {
-                device
-                    .interpolate_out_shape(
-                        launch,
-                        &x,
-                        out_size.as_ref(),
-                        size_tensor.as_deref(),
-                        scale_tensor.as_ref(),
-                        self.data_format,
-                        i64::from(self.out_d),
-                        i64::from(self.out_h),
-                        i64::from(self.out_w),
-                        self.scale,
-                        self.interp_method,
-                        self.align_corners,
-                        i64::from(self.align_mode),
-                    )
-            })?;
+        let dims = call.run(|device, launch| {
+            device.interpolate_out_shape(
+                launch,
+                &x,
+                out_size.as_ref(),
+                size_tensor.as_deref(),
+                scale_tensor.as_ref(),
+                self.data_format,
+                i64::from(self.out_d),
+                i64::from(self.out_h),
+                i64::from(self.out_w),
+                self.scale,
+                self.interp_method,
+                self.align_corners,
+                i64::from(self.align_mode),
+            )
+        })?;
         self.out.reshape(&dims)?;
         let mut out = self.out.view(outputs::like(&x))?;
         call.run(|device, launch| {
-            device
-                .interpolate(
-                    launch,
-                    &mut out,
-                    &x,
-                    out_size.as_ref(),
-                    size_tensor.as_deref(),
-                    scale_tensor.as_ref(),
-                    self.data_format,
-                    i64::from(self.out_d),
-                    i64::from(self.out_h),
-                    i64::from(self.out_w),
-                    self.scale,
-                    self.interp_method,
-                    self.align_corners,
-                    i64::from(self.align_mode),
-                )
+            device.interpolate(
+                launch,
+                &mut out,
+                &x,
+                out_size.as_ref(),
+                size_tensor.as_deref(),
+                scale_tensor.as_ref(),
+                self.data_format,
+                i64::from(self.out_d),
+                i64::from(self.out_h),
+                i64::from(self.out_w),
+                self.scale,
+                self.interp_method,
+                self.align_corners,
+                i64::from(self.align_mode),
+            )
         })
     }
 }
@@ -805,19 +749,18 @@ impl Run<Any> for BilinearInterpGradUntilV3_2<'_> {
         let scale: Vec<f64> = self.scale.iter().copied().map(f64::from).collect();
         let mut dx = self.dx.view(outputs::like(&dout))?;
         call.run(|device, launch| {
-            device
-                .interpolate_grad(
-                    launch,
-                    &mut dx,
-                    size_tensor.as_deref(),
-                    scale_tensor.as_ref(),
-                    &dout,
-                    self.data_format,
-                    &scale,
-                    self.interp_method,
-                    self.align_corners,
-                    i64::from(self.align_mode),
-                )
+            device.interpolate_grad(
+                launch,
+                &mut dx,
+                size_tensor.as_deref(),
+                scale_tensor.as_ref(),
+                &dout,
+                self.data_format,
+                &scale,
+                self.interp_method,
+                self.align_corners,
+                i64::from(self.align_mode),
+            )
         })
     }
 }
@@ -855,19 +798,18 @@ impl Run<Any> for BilinearInterpGrad<'_> {
         let dout = self.dout.view()?;
         let mut dx = self.dx.view(outputs::like(&dout))?;
         call.run(|device, launch| {
-            device
-                .interpolate_grad(
-                    launch,
-                    &mut dx,
-                    size_tensor.as_deref(),
-                    scale_tensor.as_ref(),
-                    &dout,
-                    self.data_format,
-                    self.scale,
-                    self.interp_method,
-                    self.align_corners,
-                    i64::from(self.align_mode),
-                )
+            device.interpolate_grad(
+                launch,
+                &mut dx,
+                size_tensor.as_deref(),
+                scale_tensor.as_ref(),
+                &dout,
+                self.data_format,
+                self.scale,
+                self.interp_method,
+                self.align_corners,
+                i64::from(self.align_mode),
+            )
         })
     }
 }
@@ -904,45 +846,42 @@ impl Run<Any> for TrilinearInterpUntilV3_2<'_> {
             .transpose()?;
         let scale_tensor = self.scale_tensor.map(Tensor::view).transpose()?;
         let scale: Vec<f64> = self.scale.iter().copied().map(f64::from).collect();
-        let dims = call
-            .run(|device, launch| {
-                device
-                    .interpolate_out_shape(
-                        launch,
-                        &x,
-                        out_size.as_ref(),
-                        size_tensor.as_deref(),
-                        scale_tensor.as_ref(),
-                        self.data_format,
-                        i64::from(self.out_d),
-                        i64::from(self.out_h),
-                        i64::from(self.out_w),
-                        &scale,
-                        self.interp_method,
-                        self.align_corners,
-                        i64::from(self.align_mode),
-                    )
-            })?;
+        let dims = call.run(|device, launch| {
+            device.interpolate_out_shape(
+                launch,
+                &x,
+                out_size.as_ref(),
+                size_tensor.as_deref(),
+                scale_tensor.as_ref(),
+                self.data_format,
+                i64::from(self.out_d),
+                i64::from(self.out_h),
+                i64::from(self.out_w),
+                &scale,
+                self.interp_method,
+                self.align_corners,
+                i64::from(self.align_mode),
+            )
+        })?;
         self.out.reshape(&dims)?;
         let mut out = self.out.view(outputs::like(&x))?;
         call.run(|device, launch| {
-            device
-                .interpolate(
-                    launch,
-                    &mut out,
-                    &x,
-                    out_size.as_ref(),
-                    size_tensor.as_deref(),
-                    scale_tensor.as_ref(),
-                    self.data_format,
-                    i64::from(self.out_d),
-                    i64::from(self.out_h),
-                    i64::from(self.out_w),
-                    &scale,
-                    self.interp_method,
-                    self.align_corners,
-                    i64::from(self.align_mode),
-                )
+            device.interpolate(
+                launch,
+                &mut out,
+                &x,
+                out_size.as_ref(),
+                size_tensor.as_deref(),
+                scale_tensor.as_ref(),
+                self.data_format,
+                i64::from(self.out_d),
+                i64::from(self.out_h),
+                i64::from(self.out_w),
+                &scale,
+                self.interp_method,
+                self.align_corners,
+                i64::from(self.align_mode),
+            )
         })
     }
 }
@@ -978,45 +917,42 @@ impl Run<Any> for TrilinearInterp<'_> {
             .map(|list| list.into_iter().map(Tensor::view).collect::<Result<Vec<_>>>())
             .transpose()?;
         let scale_tensor = self.scale_tensor.map(Tensor::view).transpose()?;
-        let dims = call
-            .run(|device, launch| {
-                device
-                    .interpolate_out_shape(
-                        launch,
-                        &x,
-                        out_size.as_ref(),
-                        size_tensor.as_deref(),
-                        scale_tensor.as_ref(),
-                        self.data_format,
-                        i64::from(self.out_d),
-                        i64::from(self.out_h),
-                        i64::from(self.out_w),
-                        self.scale,
-                        self.interp_method,
-                        self.align_corners,
-                        i64::from(self.align_mode),
-                    )
-            })?;
+        let dims = call.run(|device, launch| {
+            device.interpolate_out_shape(
+                launch,
+                &x,
+                out_size.as_ref(),
+                size_tensor.as_deref(),
+                scale_tensor.as_ref(),
+                self.data_format,
+                i64::from(self.out_d),
+                i64::from(self.out_h),
+                i64::from(self.out_w),
+                self.scale,
+                self.interp_method,
+                self.align_corners,
+                i64::from(self.align_mode),
+            )
+        })?;
         self.out.reshape(&dims)?;
         let mut out = self.out.view(outputs::like(&x))?;
         call.run(|device, launch| {
-            device
-                .interpolate(
-                    launch,
-                    &mut out,
-                    &x,
-                    out_size.as_ref(),
-                    size_tensor.as_deref(),
-                    scale_tensor.as_ref(),
-                    self.data_format,
-                    i64::from(self.out_d),
-                    i64::from(self.out_h),
-                    i64::from(self.out_w),
-                    self.scale,
-                    self.interp_method,
-                    self.align_corners,
-                    i64::from(self.align_mode),
-                )
+            device.interpolate(
+                launch,
+                &mut out,
+                &x,
+                out_size.as_ref(),
+                size_tensor.as_deref(),
+                scale_tensor.as_ref(),
+                self.data_format,
+                i64::from(self.out_d),
+                i64::from(self.out_h),
+                i64::from(self.out_w),
+                self.scale,
+                self.interp_method,
+                self.align_corners,
+                i64::from(self.align_mode),
+            )
         })
     }
 }
@@ -1055,19 +991,18 @@ impl Run<Any> for TrilinearInterpGradUntilV3_2<'_> {
         let scale: Vec<f64> = self.scale.iter().copied().map(f64::from).collect();
         let mut dx = self.dx.view(outputs::like(&dout))?;
         call.run(|device, launch| {
-            device
-                .interpolate_grad(
-                    launch,
-                    &mut dx,
-                    size_tensor.as_deref(),
-                    scale_tensor.as_ref(),
-                    &dout,
-                    self.data_format,
-                    &scale,
-                    self.interp_method,
-                    self.align_corners,
-                    i64::from(self.align_mode),
-                )
+            device.interpolate_grad(
+                launch,
+                &mut dx,
+                size_tensor.as_deref(),
+                scale_tensor.as_ref(),
+                &dout,
+                self.data_format,
+                &scale,
+                self.interp_method,
+                self.align_corners,
+                i64::from(self.align_mode),
+            )
         })
     }
 }
@@ -1105,19 +1040,18 @@ impl Run<Any> for TrilinearInterpGrad<'_> {
         let dout = self.dout.view()?;
         let mut dx = self.dx.view(outputs::like(&dout))?;
         call.run(|device, launch| {
-            device
-                .interpolate_grad(
-                    launch,
-                    &mut dx,
-                    size_tensor.as_deref(),
-                    scale_tensor.as_ref(),
-                    &dout,
-                    self.data_format,
-                    self.scale,
-                    self.interp_method,
-                    self.align_corners,
-                    i64::from(self.align_mode),
-                )
+            device.interpolate_grad(
+                launch,
+                &mut dx,
+                size_tensor.as_deref(),
+                scale_tensor.as_ref(),
+                &dout,
+                self.data_format,
+                self.scale,
+                self.interp_method,
+                self.align_corners,
+                i64::from(self.align_mode),
+            )
         })
     }
 }
@@ -1154,45 +1088,42 @@ impl Run<Any> for BicubicInterpUntilV3_2<'_> {
             .transpose()?;
         let scale_tensor = self.scale_tensor.map(Tensor::view).transpose()?;
         let scale: Vec<f64> = self.scale.iter().copied().map(f64::from).collect();
-        let dims = call
-            .run(|device, launch| {
-                device
-                    .interpolate_out_shape(
-                        launch,
-                        &x,
-                        out_size.as_ref(),
-                        size_tensor.as_deref(),
-                        scale_tensor.as_ref(),
-                        self.data_format,
-                        i64::from(self.out_d),
-                        i64::from(self.out_h),
-                        i64::from(self.out_w),
-                        &scale,
-                        self.interp_method,
-                        self.align_corners,
-                        i64::from(self.align_mode),
-                    )
-            })?;
+        let dims = call.run(|device, launch| {
+            device.interpolate_out_shape(
+                launch,
+                &x,
+                out_size.as_ref(),
+                size_tensor.as_deref(),
+                scale_tensor.as_ref(),
+                self.data_format,
+                i64::from(self.out_d),
+                i64::from(self.out_h),
+                i64::from(self.out_w),
+                &scale,
+                self.interp_method,
+                self.align_corners,
+                i64::from(self.align_mode),
+            )
+        })?;
         self.out.reshape(&dims)?;
         let mut out = self.out.view(outputs::like(&x))?;
         call.run(|device, launch| {
-            device
-                .interpolate(
-                    launch,
-                    &mut out,
-                    &x,
-                    out_size.as_ref(),
-                    size_tensor.as_deref(),
-                    scale_tensor.as_ref(),
-                    self.data_format,
-                    i64::from(self.out_d),
-                    i64::from(self.out_h),
-                    i64::from(self.out_w),
-                    &scale,
-                    self.interp_method,
-                    self.align_corners,
-                    i64::from(self.align_mode),
-                )
+            device.interpolate(
+                launch,
+                &mut out,
+                &x,
+                out_size.as_ref(),
+                size_tensor.as_deref(),
+                scale_tensor.as_ref(),
+                self.data_format,
+                i64::from(self.out_d),
+                i64::from(self.out_h),
+                i64::from(self.out_w),
+                &scale,
+                self.interp_method,
+                self.align_corners,
+                i64::from(self.align_mode),
+            )
         })
     }
 }
@@ -1228,45 +1159,42 @@ impl Run<Any> for BicubicInterp<'_> {
             .map(|list| list.into_iter().map(Tensor::view).collect::<Result<Vec<_>>>())
             .transpose()?;
         let scale_tensor = self.scale_tensor.map(Tensor::view).transpose()?;
-        let dims = call
-            .run(|device, launch| {
-                device
-                    .interpolate_out_shape(
-                        launch,
-                        &x,
-                        out_size.as_ref(),
-                        size_tensor.as_deref(),
-                        scale_tensor.as_ref(),
-                        self.data_format,
-                        i64::from(self.out_d),
-                        i64::from(self.out_h),
-                        i64::from(self.out_w),
-                        self.scale,
-                        self.interp_method,
-                        self.align_corners,
-                        i64::from(self.align_mode),
-                    )
-            })?;
+        let dims = call.run(|device, launch| {
+            device.interpolate_out_shape(
+                launch,
+                &x,
+                out_size.as_ref(),
+                size_tensor.as_deref(),
+                scale_tensor.as_ref(),
+                self.data_format,
+                i64::from(self.out_d),
+                i64::from(self.out_h),
+                i64::from(self.out_w),
+                self.scale,
+                self.interp_method,
+                self.align_corners,
+                i64::from(self.align_mode),
+            )
+        })?;
         self.out.reshape(&dims)?;
         let mut out = self.out.view(outputs::like(&x))?;
         call.run(|device, launch| {
-            device
-                .interpolate(
-                    launch,
-                    &mut out,
-                    &x,
-                    out_size.as_ref(),
-                    size_tensor.as_deref(),
-                    scale_tensor.as_ref(),
-                    self.data_format,
-                    i64::from(self.out_d),
-                    i64::from(self.out_h),
-                    i64::from(self.out_w),
-                    self.scale,
-                    self.interp_method,
-                    self.align_corners,
-                    i64::from(self.align_mode),
-                )
+            device.interpolate(
+                launch,
+                &mut out,
+                &x,
+                out_size.as_ref(),
+                size_tensor.as_deref(),
+                scale_tensor.as_ref(),
+                self.data_format,
+                i64::from(self.out_d),
+                i64::from(self.out_h),
+                i64::from(self.out_w),
+                self.scale,
+                self.interp_method,
+                self.align_corners,
+                i64::from(self.align_mode),
+            )
         })
     }
 }
@@ -1305,19 +1233,18 @@ impl Run<Any> for BicubicInterpGradUntilV3_2<'_> {
         let scale: Vec<f64> = self.scale.iter().copied().map(f64::from).collect();
         let mut dx = self.dx.view(outputs::like(&dout))?;
         call.run(|device, launch| {
-            device
-                .interpolate_grad(
-                    launch,
-                    &mut dx,
-                    size_tensor.as_deref(),
-                    scale_tensor.as_ref(),
-                    &dout,
-                    self.data_format,
-                    &scale,
-                    self.interp_method,
-                    self.align_corners,
-                    i64::from(self.align_mode),
-                )
+            device.interpolate_grad(
+                launch,
+                &mut dx,
+                size_tensor.as_deref(),
+                scale_tensor.as_ref(),
+                &dout,
+                self.data_format,
+                &scale,
+                self.interp_method,
+                self.align_corners,
+                i64::from(self.align_mode),
+            )
         })
     }
 }
@@ -1355,19 +1282,18 @@ impl Run<Any> for BicubicInterpGrad<'_> {
         let dout = self.dout.view()?;
         let mut dx = self.dx.view(outputs::like(&dout))?;
         call.run(|device, launch| {
-            device
-                .interpolate_grad(
-                    launch,
-                    &mut dx,
-                    size_tensor.as_deref(),
-                    scale_tensor.as_ref(),
-                    &dout,
-                    self.data_format,
-                    self.scale,
-                    self.interp_method,
-                    self.align_corners,
-                    i64::from(self.align_mode),
-                )
+            device.interpolate_grad(
+                launch,
+                &mut dx,
+                size_tensor.as_deref(),
+                scale_tensor.as_ref(),
+                &dout,
+                self.data_format,
+                self.scale,
+                self.interp_method,
+                self.align_corners,
+                i64::from(self.align_mode),
+            )
         })
     }
 }

@@ -5,35 +5,20 @@
 use crate::error::Result;
 use crate::kernel::outputs;
 use crate::kernel::shapes;
-use crate::kernel::{FLOATS, INTEGERS, BOOL, COMPLEX, kernel};
 use crate::kernel::{Any, Call, IntArray, Output, Registry, Run, Scalar, Tensor};
+use crate::kernel::{BOOL, COMPLEX, FLOATS, INTEGERS, kernel};
 
 /// Registers the kernels of this group.
 pub(super) fn register(registry: Registry) -> Result<()> {
-    registry
-        .add_any::<Concat<'static>>(&["concat"], &[FLOATS, INTEGERS, BOOL, COMPLEX])?;
+    registry.add_any::<Concat<'static>>(&["concat"], &[FLOATS, INTEGERS, BOOL, COMPLEX])?;
     registry.add_any::<Split<'static>>(&["split"], &[FLOATS, INTEGERS, BOOL, COMPLEX])?;
-    registry
-        .add_any::<
-            SplitWithNum<'static>,
-        >(&["split"], &[FLOATS, INTEGERS, BOOL, COMPLEX])?;
+    registry.add_any::<SplitWithNum<'static>>(&["split"], &[FLOATS, INTEGERS, BOOL, COMPLEX])?;
     registry.add_any::<Stack<'static>>(&["stack"], &[FLOATS, INTEGERS, BOOL, COMPLEX])?;
-    registry
-        .add_any::<
-            StackGrad<'static>,
-        >(&["unstack"], &[FLOATS, INTEGERS, BOOL, COMPLEX])?;
-    registry
-        .add_any::<Unstack<'static>>(&["unstack"], &[FLOATS, INTEGERS, BOOL, COMPLEX])?;
-    registry
-        .add_any::<
-            UnstackGrad<'static>,
-        >(&["stack"], &[FLOATS, INTEGERS, BOOL, COMPLEX])?;
-    registry
-        .add_any::<Unbind<'static>>(&["unstack"], &[FLOATS, INTEGERS, BOOL, COMPLEX])?;
-    registry
-        .add_any::<
-            Meshgrid<'static>,
-        >(&["meshgrid"], &[FLOATS, INTEGERS, BOOL, COMPLEX])?;
+    registry.add_any::<StackGrad<'static>>(&["unstack"], &[FLOATS, INTEGERS, BOOL, COMPLEX])?;
+    registry.add_any::<Unstack<'static>>(&["unstack"], &[FLOATS, INTEGERS, BOOL, COMPLEX])?;
+    registry.add_any::<UnstackGrad<'static>>(&["stack"], &[FLOATS, INTEGERS, BOOL, COMPLEX])?;
+    registry.add_any::<Unbind<'static>>(&["unstack"], &[FLOATS, INTEGERS, BOOL, COMPLEX])?;
+    registry.add_any::<Meshgrid<'static>>(&["meshgrid"], &[FLOATS, INTEGERS, BOOL, COMPLEX])?;
     registry.add_any::<MeshgridGrad<'static>>(&["meshgrid_grad"], &[FLOATS, INTEGERS])?;
     Ok(())
 }
@@ -104,9 +89,7 @@ impl Run<Any> for Stack<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.into_iter().map(Tensor::view).collect::<Result<Vec<_>>>()?;
         let mut out = self.out.view(outputs::like_first(x.iter())?)?;
-        call.run(|device, launch| {
-            device.stack(launch, &mut out, &x, i64::from(self.axis))
-        })
+        call.run(|device, launch| device.stack(launch, &mut out, &x, i64::from(self.axis)))
     }
 }
 
@@ -123,9 +106,7 @@ impl Run<Any> for StackGrad<'_> {
         let x = self.x.view()?;
         let ty = outputs::like(&x);
         let mut out = outputs::views(self.out, |_| Ok(ty))?;
-        call.run(|device, launch| {
-            device.unstack(launch, &mut out, &x, i64::from(self.axis))
-        })
+        call.run(|device, launch| device.unstack(launch, &mut out, &x, i64::from(self.axis)))
     }
 }
 
@@ -142,9 +123,7 @@ impl Run<Any> for Unstack<'_> {
         let x = self.x.view()?;
         let ty = outputs::like(&x);
         let mut out = outputs::views(self.out, |_| Ok(ty))?;
-        call.run(|device, launch| {
-            device.unstack(launch, &mut out, &x, i64::from(self.axis))
-        })
+        call.run(|device, launch| device.unstack(launch, &mut out, &x, i64::from(self.axis)))
     }
 }
 
@@ -160,9 +139,7 @@ impl Run<Any> for UnstackGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.into_iter().map(Tensor::view).collect::<Result<Vec<_>>>()?;
         let mut out = self.out.view(outputs::like_first(x.iter())?)?;
-        call.run(|device, launch| {
-            device.stack(launch, &mut out, &x, i64::from(self.axis))
-        })
+        call.run(|device, launch| device.stack(launch, &mut out, &x, i64::from(self.axis)))
     }
 }
 
@@ -179,9 +156,7 @@ impl Run<Any> for Unbind<'_> {
         let x = self.x.view()?;
         let ty = outputs::like(&x);
         let mut out = outputs::views(self.out, |_| Ok(ty))?;
-        call.run(|device, launch| {
-            device.unstack(launch, &mut out, &x, i64::from(self.axis))
-        })
+        call.run(|device, launch| device.unstack(launch, &mut out, &x, i64::from(self.axis)))
     }
 }
 

@@ -2,45 +2,35 @@
 
 //! Logical and bitwise operations, and the choice between two tensors.
 
-use tenon::device::Release;
 use crate::error::Result;
 use crate::kernel::elementwise;
-use crate::kernel::{FLOATS, INTEGERS, BOOL, kernel};
 use crate::kernel::{Any, Call, Output, Registry, Run, Tensor};
+use crate::kernel::{BOOL, FLOATS, INTEGERS, kernel};
+use tenon::device::Release;
 
 /// Registers the kernels of this group.
 pub(super) fn register(registry: Registry) -> Result<()> {
-    registry
-        .add_any::<LogicalAnd<'static>>(&["logical_and"], &[FLOATS, INTEGERS, BOOL])?;
+    registry.add_any::<LogicalAnd<'static>>(&["logical_and"], &[FLOATS, INTEGERS, BOOL])?;
     registry.add_any::<LogicalOr<'static>>(&["logical_or"], &[FLOATS, INTEGERS, BOOL])?;
-    registry
-        .add_any::<LogicalXor<'static>>(&["logical_xor"], &[FLOATS, INTEGERS, BOOL])?;
-    registry
-        .add_any::<LogicalNot<'static>>(&["logical_not"], &[FLOATS, INTEGERS, BOOL])?;
+    registry.add_any::<LogicalXor<'static>>(&["logical_xor"], &[FLOATS, INTEGERS, BOOL])?;
+    registry.add_any::<LogicalNot<'static>>(&["logical_not"], &[FLOATS, INTEGERS, BOOL])?;
     registry.add_any::<BitwiseAnd<'static>>(&["bitwise_and"], &[INTEGERS, BOOL])?;
     registry.add_any::<BitwiseOr<'static>>(&["bitwise_or"], &[INTEGERS, BOOL])?;
     registry.add_any::<BitwiseXor<'static>>(&["bitwise_xor"], &[INTEGERS, BOOL])?;
     registry.add_any::<BitwiseNot<'static>>(&["bitwise_not"], &[INTEGERS, BOOL])?;
     registry.add_any::<Where<'static>>(&["select"], &[FLOATS, INTEGERS, BOOL])?;
-    registry
-        .add_any::<
-            WhereGrad<'static>,
-        >(&["select_da", "select_db", "expand"], &[FLOATS])?;
+    registry.add_any::<WhereGrad<'static>>(&["select_da", "select_db", "expand"], &[FLOATS])?;
     if registry.release() >= Release::V3_1 {
-        registry
-            .add_any::<
-                MaskedFill<'static>,
-            >(&["masked_fill"], &[FLOATS, INTEGERS, BOOL])?;
+        registry.add_any::<MaskedFill<'static>>(&["masked_fill"], &[FLOATS, INTEGERS, BOOL])?;
     }
     if registry.release() >= Release::V3_1 {
-        registry
-            .add_any::<
-                MaskedFillGrad<'static>,
-            >(&["masked_fill_dx", "masked_fill_dvalue", "expand"], &[FLOATS])?;
+        registry.add_any::<MaskedFillGrad<'static>>(
+            &["masked_fill_dx", "masked_fill_dvalue", "expand"],
+            &[FLOATS],
+        )?;
     }
     if registry.release() >= Release::V3_0 {
-        registry
-            .add_any::<BitwiseLeftShift<'static>>(&["bitwise_left_shift"], &[INTEGERS])?;
+        registry.add_any::<BitwiseLeftShift<'static>>(&["bitwise_left_shift"], &[INTEGERS])?;
     }
     Ok(())
 }
@@ -57,11 +47,7 @@ impl Run<Any> for LogicalAnd<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let a = self.a.view()?;
         let b = self.b.view()?;
-        elementwise::test(
-            call,
-            self.out,
-            |device, launch, out| device.logical_and(launch, out, &a, &b),
-        )
+        elementwise::test(call, self.out, |device, launch, out| device.logical_and(launch, out, &a, &b))
     }
 }
 
@@ -77,11 +63,7 @@ impl Run<Any> for LogicalOr<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let a = self.a.view()?;
         let b = self.b.view()?;
-        elementwise::test(
-            call,
-            self.out,
-            |device, launch, out| device.logical_or(launch, out, &a, &b),
-        )
+        elementwise::test(call, self.out, |device, launch, out| device.logical_or(launch, out, &a, &b))
     }
 }
 
@@ -97,11 +79,7 @@ impl Run<Any> for LogicalXor<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let a = self.a.view()?;
         let b = self.b.view()?;
-        elementwise::test(
-            call,
-            self.out,
-            |device, launch, out| device.logical_xor(launch, out, &a, &b),
-        )
+        elementwise::test(call, self.out, |device, launch, out| device.logical_xor(launch, out, &a, &b))
     }
 }
 
@@ -116,11 +94,7 @@ kernel! {
 impl Run<Any> for LogicalNot<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
-        elementwise::test(
-            call,
-            self.out,
-            |device, launch, out| device.logical_not(launch, out, &x),
-        )
+        elementwise::test(call, self.out, |device, launch, out| device.logical_not(launch, out, &x))
     }
 }
 
@@ -136,12 +110,9 @@ impl Run<Any> for BitwiseAnd<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let a = self.a.view()?;
         let b = self.b.view()?;
-        elementwise::result(
-            call,
-            self.out,
-            &[&a, &b],
-            |device, launch, out| device.bitwise_and(launch, out, &a, &b),
-        )
+        elementwise::result(call, self.out, &[&a, &b], |device, launch, out| {
+            device.bitwise_and(launch, out, &a, &b)
+        })
     }
 }
 
@@ -157,12 +128,9 @@ impl Run<Any> for BitwiseOr<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let a = self.a.view()?;
         let b = self.b.view()?;
-        elementwise::result(
-            call,
-            self.out,
-            &[&a, &b],
-            |device, launch, out| device.bitwise_or(launch, out, &a, &b),
-        )
+        elementwise::result(call, self.out, &[&a, &b], |device, launch, out| {
+            device.bitwise_or(launch, out, &a, &b)
+        })
     }
 }
 
@@ -178,12 +146,9 @@ impl Run<Any> for BitwiseXor<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let a = self.a.view()?;
         let b = self.b.view()?;
-        elementwise::result(
-            call,
-            self.out,
-            &[&a, &b],
-            |device, launch, out| device.bitwise_xor(launch, out, &a, &b),
-        )
+        elementwise::result(call, self.out, &[&a, &b], |device, launch, out| {
+            device.bitwise_xor(launch, out, &a, &b)
+        })
     }
 }
 
@@ -198,12 +163,7 @@ kernel! {
 impl Run<Any> for BitwiseNot<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
-        elementwise::result(
-            call,
-            self.out,
-            &[&x],
-            |device, launch, out| device.bitwise_not(launch, out, &x),
-        )
+        elementwise::result(call, self.out, &[&x], |device, launch, out| device.bitwise_not(launch, out, &x))
     }
 }
 
@@ -220,12 +180,9 @@ impl Run<Any> for Where<'_> {
         let condition = self.condition.view()?;
         let a = self.a.view()?;
         let b = self.b.view()?;
-        elementwise::result(
-            call,
-            self.out,
-            &[&condition, &a, &b],
-            |device, launch, out| device.select(launch, out, &condition, &a, &b),
-        )
+        elementwise::result(call, self.out, &[&condition, &a, &b], |device, launch, out| {
+            device.select(launch, out, &condition, &a, &b)
+        })
     }
 }
 
@@ -241,20 +198,13 @@ impl Run<Any> for WhereGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let condition = self.condition.view()?;
         let dout = self.dout.view()?;
-        let da = elementwise::early_gradient(
-            call,
-            self.da,
-            -1,
-            &[&condition, &dout],
-            |device, launch, da| device.select_da(launch, da, &condition, &dout),
-        )?;
-        elementwise::gradient(
-            call,
-            self.db,
-            -1,
-            &[&condition, &dout],
-            |device, launch, db| device.select_db(launch, db, &condition, &dout),
-        )?;
+        let da =
+            elementwise::early_gradient(call, self.da, -1, &[&condition, &dout], |device, launch, da| {
+                device.select_da(launch, da, &condition, &dout)
+            })?;
+        elementwise::gradient(call, self.db, -1, &[&condition, &dout], |device, launch, db| {
+            device.select_db(launch, db, &condition, &dout)
+        })?;
         da.store()?;
         Ok(())
     }
@@ -273,12 +223,9 @@ impl Run<Any> for MaskedFill<'_> {
         let x = self.x.view()?;
         let mask = self.mask.view()?;
         let value = self.value.view()?;
-        elementwise::result(
-            call,
-            self.out,
-            &[&x, &mask, &value],
-            |device, launch, out| device.masked_fill(launch, out, &x, &mask, &value),
-        )
+        elementwise::result(call, self.out, &[&x, &mask, &value], |device, launch, out| {
+            device.masked_fill(launch, out, &x, &mask, &value)
+        })
     }
 }
 
@@ -294,22 +241,12 @@ impl Run<Any> for MaskedFillGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let mask = self.mask.view()?;
         let dout = self.dout.view()?;
-        let dx = elementwise::early_gradient(
-            call,
-            self.dx,
-            -1,
-            &[&mask, &dout],
-            |device, launch, dx| device.masked_fill_dx(launch, dx, &mask, &dout),
-        )?;
-        elementwise::gradient(
-            call,
-            self.dvalue,
-            -1,
-            &[&mask, &dout],
-            |device, launch, dvalue| {
-                device.masked_fill_dvalue(launch, dvalue, &mask, &dout)
-            },
-        )?;
+        let dx = elementwise::early_gradient(call, self.dx, -1, &[&mask, &dout], |device, launch, dx| {
+            device.masked_fill_dx(launch, dx, &mask, &dout)
+        })?;
+        elementwise::gradient(call, self.dvalue, -1, &[&mask, &dout], |device, launch, dvalue| {
+            device.masked_fill_dvalue(launch, dvalue, &mask, &dout)
+        })?;
         dx.store()?;
         Ok(())
     }
@@ -327,11 +264,8 @@ impl Run<Any> for BitwiseLeftShift<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let a = self.a.view()?;
         let b = self.b.view()?;
-        elementwise::result(
-            call,
-            self.out,
-            &[&a, &b],
-            |device, launch, out| device.bitwise_left_shift(launch, out, &a, &b),
-        )
+        elementwise::result(call, self.out, &[&a, &b], |device, launch, out| {
+            device.bitwise_left_shift(launch, out, &a, &b)
+        })
     }
 }

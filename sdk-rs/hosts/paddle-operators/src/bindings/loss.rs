@@ -5,8 +5,8 @@
 use crate::error::Result;
 use crate::kernel::elementwise;
 use crate::kernel::outputs;
-use crate::kernel::{FLOATS, kernel};
 use crate::kernel::{Any, Call, Output, Registry, Run, Tensor};
+use crate::kernel::{FLOATS, kernel};
 
 /// Registers the kernels of this group.
 pub(super) fn register(registry: Registry) -> Result<()> {
@@ -14,38 +14,26 @@ pub(super) fn register(registry: Registry) -> Result<()> {
     registry.add_any::<BceLossGrad<'static>>(&["bce_loss_dx"], &[FLOATS])?;
     registry.add_any::<LogLoss<'static>>(&["log_loss"], &[FLOATS])?;
     registry.add_any::<LogLossGrad<'static>>(&["log_loss_dx"], &[FLOATS])?;
+    registry.add_any::<CrossEntropyWithSoftmax<'static>>(&["cross_entropy_with_softmax"], &[FLOATS])?;
     registry
-        .add_any::<
-            CrossEntropyWithSoftmax<'static>,
-        >(&["cross_entropy_with_softmax"], &[FLOATS])?;
-    registry
-        .add_any::<
-            CrossEntropyWithSoftmaxGrad<'static>,
-        >(&["cross_entropy_with_softmax_grad"], &[FLOATS])?;
+        .add_any::<CrossEntropyWithSoftmaxGrad<'static>>(&["cross_entropy_with_softmax_grad"], &[FLOATS])?;
     registry.add_any::<NllLoss<'static>>(&["nll_loss"], &[FLOATS])?;
     registry.add_any::<NllLossGrad<'static>>(&["nll_loss_grad"], &[FLOATS])?;
     registry.add_any::<LabelSmooth<'static>>(&["label_smooth_classes"], &[FLOATS])?;
     registry.add_any::<LabelSmoothGrad<'static>>(&["label_smooth_dlabel"], &[FLOATS])?;
-    registry
-        .add_any::<
-            Warpctc<'static>,
-        >(
-            &[
-                "ctc_loss_of_logits",
-                "ctc_loss_of_logits_loss_shape",
-                "ctc_loss_of_logits_gradient_shape",
-            ],
-            &[FLOATS],
-        )?;
+    registry.add_any::<Warpctc<'static>>(
+        &["ctc_loss_of_logits", "ctc_loss_of_logits_loss_shape", "ctc_loss_of_logits_gradient_shape"],
+        &[FLOATS],
+    )?;
     registry.add_any::<WarpctcGrad<'static>>(&["ctc_loss_of_logits_grad"], &[FLOATS])?;
-    registry
-        .add_any::<
-            SigmoidCrossEntropyWithLogits<'static>,
-        >(&["sigmoid_cross_entropy_with_logits"], &[FLOATS])?;
-    registry
-        .add_any::<
-            SigmoidCrossEntropyWithLogitsGrad<'static>,
-        >(&["sigmoid_cross_entropy_with_logits_grad"], &[FLOATS])?;
+    registry.add_any::<SigmoidCrossEntropyWithLogits<'static>>(
+        &["sigmoid_cross_entropy_with_logits"],
+        &[FLOATS],
+    )?;
+    registry.add_any::<SigmoidCrossEntropyWithLogitsGrad<'static>>(
+        &["sigmoid_cross_entropy_with_logits_grad"],
+        &[FLOATS],
+    )?;
     Ok(())
 }
 
@@ -61,12 +49,9 @@ impl Run<Any> for BceLoss<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
         let label = self.label.view()?;
-        elementwise::result(
-            call,
-            self.out,
-            &[&x, &label],
-            |device, launch, out| device.bce_loss(launch, out, &x, &label),
-        )
+        elementwise::result(call, self.out, &[&x, &label], |device, launch, out| {
+            device.bce_loss(launch, out, &x, &label)
+        })
     }
 }
 
@@ -83,13 +68,9 @@ impl Run<Any> for BceLossGrad<'_> {
         let x = self.x.view()?;
         let label = self.label.view()?;
         let dout = self.dout.view()?;
-        elementwise::gradient(
-            call,
-            self.dx,
-            -1,
-            &[&x, &label, &dout],
-            |device, launch, dx| device.bce_loss_dx(launch, dx, &x, &label, &dout),
-        )
+        elementwise::gradient(call, self.dx, -1, &[&x, &label, &dout], |device, launch, dx| {
+            device.bce_loss_dx(launch, dx, &x, &label, &dout)
+        })
     }
 }
 
@@ -105,14 +86,9 @@ impl Run<Any> for LogLoss<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
         let label = self.label.view()?;
-        elementwise::result(
-            call,
-            self.out,
-            &[&x, &label],
-            |device, launch, out| {
-                device.log_loss(launch, out, &x, &label, f64::from(self.epsilon))
-            },
-        )
+        elementwise::result(call, self.out, &[&x, &label], |device, launch, out| {
+            device.log_loss(launch, out, &x, &label, f64::from(self.epsilon))
+        })
     }
 }
 
@@ -129,16 +105,9 @@ impl Run<Any> for LogLossGrad<'_> {
         let x = self.x.view()?;
         let label = self.label.view()?;
         let dout = self.dout.view()?;
-        elementwise::gradient(
-            call,
-            self.dx,
-            -1,
-            &[&x, &label, &dout],
-            |device, launch, dx| {
-                device
-                    .log_loss_dx(launch, dx, &x, &label, &dout, f64::from(self.epsilon))
-            },
-        )
+        elementwise::gradient(call, self.dx, -1, &[&x, &label, &dout], |device, launch, dx| {
+            device.log_loss_dx(launch, dx, &x, &label, &dout, f64::from(self.epsilon))
+        })
     }
 }
 
@@ -160,25 +129,21 @@ impl Run<Any> for CrossEntropyWithSoftmax<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let logits = self.logits.view()?;
         let label = self.label.view()?;
-        let mut softmax = outputs::wanted(self.softmax)?
-            .map(|out| out.view(outputs::like(&logits)))
-            .transpose()?;
-        let mut loss = outputs::wanted(self.loss)?
-            .map(|out| out.view(outputs::like(&logits)))
-            .transpose()?;
+        let mut softmax =
+            outputs::wanted(self.softmax)?.map(|out| out.view(outputs::like(&logits))).transpose()?;
+        let mut loss = outputs::wanted(self.loss)?.map(|out| out.view(outputs::like(&logits))).transpose()?;
         call.run(|device, launch| {
-            device
-                .cross_entropy_with_softmax(
-                    launch,
-                    softmax.as_mut(),
-                    loss.as_mut(),
-                    &logits,
-                    &label,
-                    self.soft_label,
-                    self.use_softmax,
-                    i64::from(self.ignore_index),
-                    i64::from(self.axis),
-                )
+            device.cross_entropy_with_softmax(
+                launch,
+                softmax.as_mut(),
+                loss.as_mut(),
+                &logits,
+                &label,
+                self.soft_label,
+                self.use_softmax,
+                i64::from(self.ignore_index),
+                i64::from(self.axis),
+            )
         })
     }
 }
@@ -204,18 +169,17 @@ impl Run<Any> for CrossEntropyWithSoftmaxGrad<'_> {
         let dloss = self.dloss.view()?;
         let mut dlogits = self.dlogits.view(outputs::like(&softmax))?;
         call.run(|device, launch| {
-            device
-                .cross_entropy_with_softmax_grad(
-                    launch,
-                    &mut dlogits,
-                    &label,
-                    &softmax,
-                    &dloss,
-                    self.soft_label,
-                    self.use_softmax,
-                    i64::from(self.ignore_index),
-                    i64::from(self.axis),
-                )
+            device.cross_entropy_with_softmax_grad(
+                launch,
+                &mut dlogits,
+                &label,
+                &softmax,
+                &dloss,
+                self.soft_label,
+                self.use_softmax,
+                i64::from(self.ignore_index),
+                i64::from(self.axis),
+            )
         })
     }
 }
@@ -234,21 +198,19 @@ impl Run<Any> for NllLoss<'_> {
         let label = self.label.view()?;
         let weight = self.weight.map(Tensor::view).transpose()?;
         let mut out = self.out.view(outputs::like(&x))?;
-        let mut total_weight = outputs::wanted(self.total_weight)?
-            .map(|out| out.view(outputs::like(&x)))
-            .transpose()?;
+        let mut total_weight =
+            outputs::wanted(self.total_weight)?.map(|out| out.view(outputs::like(&x))).transpose()?;
         call.run(|device, launch| {
-            device
-                .nll_loss(
-                    launch,
-                    &mut out,
-                    total_weight.as_mut(),
-                    &x,
-                    &label,
-                    weight.as_ref(),
-                    self.ignore_index,
-                    self.reduction,
-                )
+            device.nll_loss(
+                launch,
+                &mut out,
+                total_weight.as_mut(),
+                &x,
+                &label,
+                weight.as_ref(),
+                self.ignore_index,
+                self.reduction,
+            )
         })
     }
 }
@@ -275,17 +237,16 @@ impl Run<Any> for NllLossGrad<'_> {
         let dout = self.dout.view()?;
         let mut dx = self.dx.view(outputs::like(&dout))?;
         call.run(|device, launch| {
-            device
-                .nll_loss_grad(
-                    launch,
-                    &mut dx,
-                    &label,
-                    weight.as_ref(),
-                    &total_weight,
-                    &dout,
-                    self.ignore_index,
-                    self.reduction,
-                )
+            device.nll_loss_grad(
+                launch,
+                &mut dx,
+                &label,
+                weight.as_ref(),
+                &total_weight,
+                &dout,
+                self.ignore_index,
+                self.reduction,
+            )
         })
     }
 }
@@ -304,14 +265,13 @@ impl Run<Any> for LabelSmooth<'_> {
         let prior_dist = self.prior_dist.map(Tensor::view).transpose()?;
         let mut out = self.out.view(outputs::like(&label))?;
         call.run(|device, launch| {
-            device
-                .label_smooth_classes(
-                    launch,
-                    &mut out,
-                    &label,
-                    prior_dist.as_ref(),
-                    f64::from(self.epsilon),
-                )
+            device.label_smooth_classes(
+                launch,
+                &mut out,
+                &label,
+                prior_dist.as_ref(),
+                f64::from(self.epsilon),
+            )
         })
     }
 }
@@ -327,16 +287,9 @@ kernel! {
 impl Run<Any> for LabelSmoothGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let dout = self.dout.view()?;
-        elementwise::gradient(
-            call,
-            self.dlabel,
-            -1,
-            &[&dout],
-            |device, launch, dlabel| {
-                device
-                    .label_smooth_dlabel(launch, dlabel, &dout, f64::from(self.epsilon))
-            },
-        )
+        elementwise::gradient(call, self.dlabel, -1, &[&dout], |device, launch, dlabel| {
+            device.label_smooth_dlabel(launch, dlabel, &dout, f64::from(self.epsilon))
+        })
     }
 }
 
@@ -359,46 +312,41 @@ impl Run<Any> for Warpctc<'_> {
         let label = self.label.view()?;
         let logits_length = self.logits_length.map(Tensor::view).transpose()?;
         let labels_length = self.labels_length.map(Tensor::view).transpose()?;
-        let dims = call
-            .run(|device, launch| {
-                device
-                    .ctc_loss_of_logits_loss_shape(
-                        launch,
-                        &logits,
-                        &label,
-                        logits_length.as_ref(),
-                        labels_length.as_ref(),
-                        i64::from(self.blank),
-                    )
-            })?;
+        let dims = call.run(|device, launch| {
+            device.ctc_loss_of_logits_loss_shape(
+                launch,
+                &logits,
+                &label,
+                logits_length.as_ref(),
+                labels_length.as_ref(),
+                i64::from(self.blank),
+            )
+        })?;
         self.loss.reshape(&dims)?;
-        let dims = call
-            .run(|device, launch| {
-                device
-                    .ctc_loss_of_logits_gradient_shape(
-                        launch,
-                        &logits,
-                        &label,
-                        logits_length.as_ref(),
-                        labels_length.as_ref(),
-                        i64::from(self.blank),
-                    )
-            })?;
+        let dims = call.run(|device, launch| {
+            device.ctc_loss_of_logits_gradient_shape(
+                launch,
+                &logits,
+                &label,
+                logits_length.as_ref(),
+                labels_length.as_ref(),
+                i64::from(self.blank),
+            )
+        })?;
         self.gradient.reshape(&dims)?;
         let mut loss = self.loss.view(outputs::like(&logits))?;
         let mut gradient = self.gradient.view(outputs::like(&logits))?;
         call.run(|device, launch| {
-            device
-                .ctc_loss_of_logits(
-                    launch,
-                    &mut loss,
-                    &mut gradient,
-                    &logits,
-                    &label,
-                    logits_length.as_ref(),
-                    labels_length.as_ref(),
-                    i64::from(self.blank),
-                )
+            device.ctc_loss_of_logits(
+                launch,
+                &mut loss,
+                &mut gradient,
+                &logits,
+                &label,
+                logits_length.as_ref(),
+                labels_length.as_ref(),
+                i64::from(self.blank),
+            )
         })
     }
 }
@@ -423,15 +371,14 @@ impl Run<Any> for WarpctcGrad<'_> {
         let dloss = self.dloss.view()?;
         let mut dlogits = self.dlogits.view(outputs::like(&gradient))?;
         call.run(|device, launch| {
-            device
-                .ctc_loss_of_logits_grad(
-                    launch,
-                    &mut dlogits,
-                    logits_length.as_ref(),
-                    &gradient,
-                    &dloss,
-                    self.norm_by_times,
-                )
+            device.ctc_loss_of_logits_grad(
+                launch,
+                &mut dlogits,
+                logits_length.as_ref(),
+                &gradient,
+                &dloss,
+                self.norm_by_times,
+            )
         })
     }
 }
@@ -451,16 +398,15 @@ impl Run<Any> for SigmoidCrossEntropyWithLogits<'_> {
         let weight = self.weight.map(Tensor::view).transpose()?;
         let mut out = self.out.view(outputs::like(&x))?;
         call.run(|device, launch| {
-            device
-                .sigmoid_cross_entropy_with_logits(
-                    launch,
-                    &mut out,
-                    &x,
-                    &label,
-                    weight.as_ref(),
-                    self.normalize,
-                    i64::from(self.ignore_index),
-                )
+            device.sigmoid_cross_entropy_with_logits(
+                launch,
+                &mut out,
+                &x,
+                &label,
+                weight.as_ref(),
+                self.normalize,
+                i64::from(self.ignore_index),
+            )
         })
     }
 }
@@ -481,17 +427,16 @@ impl Run<Any> for SigmoidCrossEntropyWithLogitsGrad<'_> {
         let dout = self.dout.view()?;
         let mut dx = self.dx.view(outputs::like(&x))?;
         call.run(|device, launch| {
-            device
-                .sigmoid_cross_entropy_with_logits_grad(
-                    launch,
-                    &mut dx,
-                    &x,
-                    &label,
-                    weight.as_ref(),
-                    &dout,
-                    self.normalize,
-                    i64::from(self.ignore_index),
-                )
+            device.sigmoid_cross_entropy_with_logits_grad(
+                launch,
+                &mut dx,
+                &x,
+                &label,
+                weight.as_ref(),
+                &dout,
+                self.normalize,
+                i64::from(self.ignore_index),
+            )
         })
     }
 }

@@ -2,21 +2,17 @@
 
 //! Products of matrices and vectors, and their gradients.
 
-use tenon::device::Release;
 use crate::error::Result;
 use crate::kernel::outputs;
-use crate::kernel::{FLOATS, INTEGERS, kernel};
 use crate::kernel::{Any, Call, Output, Registry, Run, Tensor};
+use crate::kernel::{FLOATS, INTEGERS, kernel};
+use tenon::device::Release;
 
 /// Registers the kernels of this group.
 pub(super) fn register(registry: Registry) -> Result<()> {
-    registry
-        .add_any::<
-            Matmul<'static>,
-        >(&["matmul", "matmul_out_shape"], &[FLOATS, INTEGERS])?;
+    registry.add_any::<Matmul<'static>>(&["matmul", "matmul_out_shape"], &[FLOATS, INTEGERS])?;
     registry.add_any::<MatmulGrad<'static>>(&["matmul_grad"], &[FLOATS])?;
-    registry
-        .add_any::<Bmm<'static>>(&["matmul", "matmul_out_shape"], &[FLOATS, INTEGERS])?;
+    registry.add_any::<Bmm<'static>>(&["matmul", "matmul_out_shape"], &[FLOATS, INTEGERS])?;
     registry.add_any::<BmmGrad<'static>>(&["matmul_grad"], &[FLOATS])?;
     registry.add_any::<Mv<'static>>(&["matmul", "matmul_out_shape"], &[FLOATS])?;
     registry.add_any::<MvGrad<'static>>(&["matmul_grad"], &[FLOATS])?;
@@ -26,14 +22,8 @@ pub(super) fn register(registry: Registry) -> Result<()> {
     registry.add_any::<CrossGrad<'static>>(&["cross_grad"], &[FLOATS, INTEGERS])?;
     registry.add_any::<Kron<'static>>(&["kron"], &[FLOATS, INTEGERS])?;
     registry.add_any::<KronGrad<'static>>(&["kron_grad"], &[FLOATS])?;
-    registry
-        .add_any::<
-            MatmulWithFlatten<'static>,
-        >(&["matmul_with_flatten"], &[FLOATS, INTEGERS])?;
-    registry
-        .add_any::<
-            MatmulWithFlattenGrad<'static>,
-        >(&["matmul_with_flatten_grad"], &[FLOATS])?;
+    registry.add_any::<MatmulWithFlatten<'static>>(&["matmul_with_flatten"], &[FLOATS, INTEGERS])?;
+    registry.add_any::<MatmulWithFlattenGrad<'static>>(&["matmul_with_flatten_grad"], &[FLOATS])?;
     registry.add_any::<Addmm<'static>>(&["addmm"], &[FLOATS])?;
     registry.add_any::<AddmmGrad<'static>>(&["addmm_grad"], &[FLOATS])?;
     if registry.release() >= Release::V3_0 {
@@ -58,16 +48,12 @@ impl Run<Any> for Matmul<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let a = self.a.view()?;
         let b = self.b.view()?;
-        let dims = call
-            .run(|device, launch| {
-                device
-                    .matmul_out_shape(launch, &a, &b, self.transpose_a, self.transpose_b)
-            })?;
+        let dims = call.run(|device, launch| {
+            device.matmul_out_shape(launch, &a, &b, self.transpose_a, self.transpose_b)
+        })?;
         self.out.reshape(&dims)?;
         let mut out = self.out.view(outputs::like(&a))?;
-        call.run(|device, launch| {
-            device.matmul(launch, &mut out, &a, &b, self.transpose_a, self.transpose_b)
-        })
+        call.run(|device, launch| device.matmul(launch, &mut out, &a, &b, self.transpose_a, self.transpose_b))
     }
 }
 
@@ -84,24 +70,19 @@ impl Run<Any> for MatmulGrad<'_> {
         let a = self.a.view()?;
         let b = self.b.view()?;
         let dout = self.dout.view()?;
-        let mut da = outputs::wanted(self.da)?
-            .map(|out| out.view(outputs::like(&a)))
-            .transpose()?;
-        let mut db = outputs::wanted(self.db)?
-            .map(|out| out.view(outputs::like(&b)))
-            .transpose()?;
+        let mut da = outputs::wanted(self.da)?.map(|out| out.view(outputs::like(&a))).transpose()?;
+        let mut db = outputs::wanted(self.db)?.map(|out| out.view(outputs::like(&b))).transpose()?;
         call.run(|device, launch| {
-            device
-                .matmul_grad(
-                    launch,
-                    da.as_mut(),
-                    db.as_mut(),
-                    &a,
-                    &b,
-                    &dout,
-                    self.transpose_a,
-                    self.transpose_b,
-                )
+            device.matmul_grad(
+                launch,
+                da.as_mut(),
+                db.as_mut(),
+                &a,
+                &b,
+                &dout,
+                self.transpose_a,
+                self.transpose_b,
+            )
         })
     }
 }
@@ -118,10 +99,7 @@ impl Run<Any> for Bmm<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let a = self.a.view()?;
         let b = self.b.view()?;
-        let dims = call
-            .run(|device, launch| {
-                device.matmul_out_shape(launch, &a, &b, false, false)
-            })?;
+        let dims = call.run(|device, launch| device.matmul_out_shape(launch, &a, &b, false, false))?;
         self.out.reshape(&dims)?;
         let mut out = self.out.view(outputs::like(&a))?;
         call.run(|device, launch| device.matmul(launch, &mut out, &a, &b, false, false))
@@ -141,24 +119,10 @@ impl Run<Any> for BmmGrad<'_> {
         let a = self.a.view()?;
         let b = self.b.view()?;
         let dout = self.dout.view()?;
-        let mut da = outputs::wanted(self.da)?
-            .map(|out| out.view(outputs::like(&a)))
-            .transpose()?;
-        let mut db = outputs::wanted(self.db)?
-            .map(|out| out.view(outputs::like(&b)))
-            .transpose()?;
+        let mut da = outputs::wanted(self.da)?.map(|out| out.view(outputs::like(&a))).transpose()?;
+        let mut db = outputs::wanted(self.db)?.map(|out| out.view(outputs::like(&b))).transpose()?;
         call.run(|device, launch| {
-            device
-                .matmul_grad(
-                    launch,
-                    da.as_mut(),
-                    db.as_mut(),
-                    &a,
-                    &b,
-                    &dout,
-                    false,
-                    false,
-                )
+            device.matmul_grad(launch, da.as_mut(), db.as_mut(), &a, &b, &dout, false, false)
         })
     }
 }
@@ -175,10 +139,7 @@ impl Run<Any> for Mv<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let a = self.a.view()?;
         let b = self.b.view()?;
-        let dims = call
-            .run(|device, launch| {
-                device.matmul_out_shape(launch, &a, &b, false, false)
-            })?;
+        let dims = call.run(|device, launch| device.matmul_out_shape(launch, &a, &b, false, false))?;
         self.out.reshape(&dims)?;
         let mut out = self.out.view(outputs::like(&a))?;
         call.run(|device, launch| device.matmul(launch, &mut out, &a, &b, false, false))
@@ -198,24 +159,10 @@ impl Run<Any> for MvGrad<'_> {
         let a = self.a.view()?;
         let b = self.b.view()?;
         let dout = self.dout.view()?;
-        let mut da = outputs::wanted(self.da)?
-            .map(|out| out.view(outputs::like(&a)))
-            .transpose()?;
-        let mut db = outputs::wanted(self.db)?
-            .map(|out| out.view(outputs::like(&b)))
-            .transpose()?;
+        let mut da = outputs::wanted(self.da)?.map(|out| out.view(outputs::like(&a))).transpose()?;
+        let mut db = outputs::wanted(self.db)?.map(|out| out.view(outputs::like(&b))).transpose()?;
         call.run(|device, launch| {
-            device
-                .matmul_grad(
-                    launch,
-                    da.as_mut(),
-                    db.as_mut(),
-                    &a,
-                    &b,
-                    &dout,
-                    false,
-                    false,
-                )
+            device.matmul_grad(launch, da.as_mut(), db.as_mut(), &a, &b, &dout, false, false)
         })
     }
 }
@@ -250,15 +197,10 @@ impl Run<Any> for DotGrad<'_> {
         let x = self.x.view()?;
         let other = self.other.view()?;
         let dout = self.dout.view()?;
-        let mut dx = outputs::wanted(self.dx)?
-            .map(|out| out.view(outputs::like(&x)))
-            .transpose()?;
-        let mut dother = outputs::wanted(self.dother)?
-            .map(|out| out.view(outputs::like(&other)))
-            .transpose()?;
-        call.run(|device, launch| {
-            device.dot_grad(launch, dx.as_mut(), dother.as_mut(), &x, &other, &dout)
-        })
+        let mut dx = outputs::wanted(self.dx)?.map(|out| out.view(outputs::like(&x))).transpose()?;
+        let mut dother =
+            outputs::wanted(self.dother)?.map(|out| out.view(outputs::like(&other))).transpose()?;
+        call.run(|device, launch| device.dot_grad(launch, dx.as_mut(), dother.as_mut(), &x, &other, &dout))
     }
 }
 
@@ -275,9 +217,7 @@ impl Run<Any> for Cross<'_> {
         let x = self.x.view()?;
         let other = self.other.view()?;
         let mut out = self.out.view(outputs::like(&x))?;
-        call.run(|device, launch| {
-            device.cross(launch, &mut out, &x, &other, i64::from(self.axis))
-        })
+        call.run(|device, launch| device.cross(launch, &mut out, &x, &other, i64::from(self.axis)))
     }
 }
 
@@ -294,23 +234,11 @@ impl Run<Any> for CrossGrad<'_> {
         let x = self.x.view()?;
         let other = self.other.view()?;
         let dout = self.dout.view()?;
-        let mut dx = outputs::wanted(self.dx)?
-            .map(|out| out.view(outputs::like(&x)))
-            .transpose()?;
-        let mut dother = outputs::wanted(self.dother)?
-            .map(|out| out.view(outputs::like(&other)))
-            .transpose()?;
+        let mut dx = outputs::wanted(self.dx)?.map(|out| out.view(outputs::like(&x))).transpose()?;
+        let mut dother =
+            outputs::wanted(self.dother)?.map(|out| out.view(outputs::like(&other))).transpose()?;
         call.run(|device, launch| {
-            device
-                .cross_grad(
-                    launch,
-                    dx.as_mut(),
-                    dother.as_mut(),
-                    &x,
-                    &other,
-                    &dout,
-                    i64::from(self.axis),
-                )
+            device.cross_grad(launch, dx.as_mut(), dother.as_mut(), &x, &other, &dout, i64::from(self.axis))
         })
     }
 }
@@ -345,15 +273,10 @@ impl Run<Any> for KronGrad<'_> {
         let x = self.x.view()?;
         let other = self.other.view()?;
         let dout = self.dout.view()?;
-        let mut dx = outputs::wanted(self.dx)?
-            .map(|out| out.view(outputs::like(&x)))
-            .transpose()?;
-        let mut dother = outputs::wanted(self.dother)?
-            .map(|out| out.view(outputs::like(&other)))
-            .transpose()?;
-        call.run(|device, launch| {
-            device.kron_grad(launch, dx.as_mut(), dother.as_mut(), &x, &other, &dout)
-        })
+        let mut dx = outputs::wanted(self.dx)?.map(|out| out.view(outputs::like(&x))).transpose()?;
+        let mut dother =
+            outputs::wanted(self.dother)?.map(|out| out.view(outputs::like(&other))).transpose()?;
+        call.run(|device, launch| device.kron_grad(launch, dx.as_mut(), dother.as_mut(), &x, &other, &dout))
     }
 }
 
@@ -371,15 +294,14 @@ impl Run<Any> for MatmulWithFlatten<'_> {
         let b = self.b.view()?;
         let mut out = self.out.view(outputs::like(&a))?;
         call.run(|device, launch| {
-            device
-                .matmul_with_flatten(
-                    launch,
-                    &mut out,
-                    &a,
-                    &b,
-                    i64::from(self.x_num_col_dims),
-                    i64::from(self.y_num_col_dims),
-                )
+            device.matmul_with_flatten(
+                launch,
+                &mut out,
+                &a,
+                &b,
+                i64::from(self.x_num_col_dims),
+                i64::from(self.y_num_col_dims),
+            )
         })
     }
 }
@@ -397,24 +319,19 @@ impl Run<Any> for MatmulWithFlattenGrad<'_> {
         let a = self.a.view()?;
         let b = self.b.view()?;
         let dout = self.dout.view()?;
-        let mut da = outputs::wanted(self.da)?
-            .map(|out| out.view(outputs::like(&a)))
-            .transpose()?;
-        let mut db = outputs::wanted(self.db)?
-            .map(|out| out.view(outputs::like(&b)))
-            .transpose()?;
+        let mut da = outputs::wanted(self.da)?.map(|out| out.view(outputs::like(&a))).transpose()?;
+        let mut db = outputs::wanted(self.db)?.map(|out| out.view(outputs::like(&b))).transpose()?;
         call.run(|device, launch| {
-            device
-                .matmul_with_flatten_grad(
-                    launch,
-                    da.as_mut(),
-                    db.as_mut(),
-                    &a,
-                    &b,
-                    &dout,
-                    i64::from(self.x_num_col_dims),
-                    i64::from(self.y_num_col_dims),
-                )
+            device.matmul_with_flatten_grad(
+                launch,
+                da.as_mut(),
+                db.as_mut(),
+                &a,
+                &b,
+                &dout,
+                i64::from(self.x_num_col_dims),
+                i64::from(self.y_num_col_dims),
+            )
         })
     }
 }
@@ -434,16 +351,7 @@ impl Run<Any> for Addmm<'_> {
         let b = self.b.view()?;
         let mut out = self.out.view(outputs::like(&input))?;
         call.run(|device, launch| {
-            device
-                .addmm(
-                    launch,
-                    &mut out,
-                    &input,
-                    &a,
-                    &b,
-                    f64::from(self.beta),
-                    f64::from(self.alpha),
-                )
+            device.addmm(launch, &mut out, &input, &a, &b, f64::from(self.beta), f64::from(self.alpha))
         })
     }
 }
@@ -461,28 +369,22 @@ impl Run<Any> for AddmmGrad<'_> {
         let a = self.a.view()?;
         let b = self.b.view()?;
         let dout = self.dout.view()?;
-        let mut dinput = outputs::wanted(self.dinput)?
-            .map(|out| out.view(outputs::like(&dout)))
-            .transpose()?;
-        let mut da = outputs::wanted(self.da)?
-            .map(|out| out.view(outputs::like(&a)))
-            .transpose()?;
-        let mut db = outputs::wanted(self.db)?
-            .map(|out| out.view(outputs::like(&b)))
-            .transpose()?;
+        let mut dinput =
+            outputs::wanted(self.dinput)?.map(|out| out.view(outputs::like(&dout))).transpose()?;
+        let mut da = outputs::wanted(self.da)?.map(|out| out.view(outputs::like(&a))).transpose()?;
+        let mut db = outputs::wanted(self.db)?.map(|out| out.view(outputs::like(&b))).transpose()?;
         call.run(|device, launch| {
-            device
-                .addmm_grad(
-                    launch,
-                    dinput.as_mut(),
-                    da.as_mut(),
-                    db.as_mut(),
-                    &a,
-                    &b,
-                    &dout,
-                    f64::from(self.beta),
-                    f64::from(self.alpha),
-                )
+            device.addmm_grad(
+                launch,
+                dinput.as_mut(),
+                da.as_mut(),
+                db.as_mut(),
+                &a,
+                &b,
+                &dout,
+                f64::from(self.beta),
+                f64::from(self.alpha),
+            )
         })
     }
 }
@@ -502,16 +404,7 @@ impl Run<Any> for Baddbmm<'_> {
         let b = self.b.view()?;
         let mut out = self.out.view(outputs::like(&input))?;
         call.run(|device, launch| {
-            device
-                .addmm(
-                    launch,
-                    &mut out,
-                    &input,
-                    &a,
-                    &b,
-                    f64::from(self.beta),
-                    f64::from(self.alpha),
-                )
+            device.addmm(launch, &mut out, &input, &a, &b, f64::from(self.beta), f64::from(self.alpha))
         })
     }
 }
@@ -529,28 +422,22 @@ impl Run<Any> for BaddbmmGrad<'_> {
         let a = self.a.view()?;
         let b = self.b.view()?;
         let dout = self.dout.view()?;
-        let mut dinput = outputs::wanted(self.dinput)?
-            .map(|out| out.view(outputs::like(&dout)))
-            .transpose()?;
-        let mut da = outputs::wanted(self.da)?
-            .map(|out| out.view(outputs::like(&a)))
-            .transpose()?;
-        let mut db = outputs::wanted(self.db)?
-            .map(|out| out.view(outputs::like(&b)))
-            .transpose()?;
+        let mut dinput =
+            outputs::wanted(self.dinput)?.map(|out| out.view(outputs::like(&dout))).transpose()?;
+        let mut da = outputs::wanted(self.da)?.map(|out| out.view(outputs::like(&a))).transpose()?;
+        let mut db = outputs::wanted(self.db)?.map(|out| out.view(outputs::like(&b))).transpose()?;
         call.run(|device, launch| {
-            device
-                .addmm_grad(
-                    launch,
-                    dinput.as_mut(),
-                    da.as_mut(),
-                    db.as_mut(),
-                    &a,
-                    &b,
-                    &dout,
-                    f64::from(self.beta),
-                    f64::from(self.alpha),
-                )
+            device.addmm_grad(
+                launch,
+                dinput.as_mut(),
+                da.as_mut(),
+                db.as_mut(),
+                &a,
+                &b,
+                &dout,
+                f64::from(self.beta),
+                f64::from(self.alpha),
+            )
         })
     }
 }
@@ -565,14 +452,8 @@ kernel! {
 }
 impl Run<Any> for EinsumInfer<'_> {
     fn run(self, call: &Call) -> Result<()> {
-        let operands = self
-            .operands
-            .into_iter()
-            .map(Tensor::view)
-            .collect::<Result<Vec<_>>>()?;
+        let operands = self.operands.into_iter().map(Tensor::view).collect::<Result<Vec<_>>>()?;
         let mut out = self.out.view(outputs::like_first(operands.iter())?)?;
-        call.run(|device, launch| {
-            device.einsum(launch, &mut out, &operands, self.equation)
-        })
+        call.run(|device, launch| device.einsum(launch, &mut out, &operands, self.equation))
     }
 }

@@ -2,11 +2,11 @@
 
 //! Softmax, normalisation, and their gradients.
 
-use tenon::device::Release;
 use crate::error::Result;
 use crate::kernel::outputs;
-use crate::kernel::{FLOATS, kernel};
 use crate::kernel::{Any, Call, Output, Registry, Run, Tensor};
+use crate::kernel::{FLOATS, kernel};
+use tenon::device::Release;
 
 /// Registers the kernels of this group.
 pub(super) fn register(registry: Registry) -> Result<()> {
@@ -14,14 +14,8 @@ pub(super) fn register(registry: Registry) -> Result<()> {
     registry.add_any::<SoftmaxGrad<'static>>(&["softmax_grad"], &[FLOATS])?;
     registry.add_any::<FusedSoftmaxMask<'static>>(&["masked_softmax"], &[FLOATS])?;
     registry.add_any::<FusedSoftmaxMaskGrad<'static>>(&["softmax_grad"], &[FLOATS])?;
-    registry
-        .add_any::<
-            FusedSoftmaxMaskUpperTriangle<'static>,
-        >(&["causal_softmax"], &[FLOATS])?;
-    registry
-        .add_any::<
-            FusedSoftmaxMaskUpperTriangleGrad<'static>,
-        >(&["softmax_grad"], &[FLOATS])?;
+    registry.add_any::<FusedSoftmaxMaskUpperTriangle<'static>>(&["causal_softmax"], &[FLOATS])?;
+    registry.add_any::<FusedSoftmaxMaskUpperTriangleGrad<'static>>(&["softmax_grad"], &[FLOATS])?;
     registry.add_any::<LogSoftmax<'static>>(&["log_softmax"], &[FLOATS])?;
     registry.add_any::<LogSoftmaxGrad<'static>>(&["log_softmax_grad"], &[FLOATS])?;
     registry.add_any::<LayerNorm<'static>>(&["layer_norm"], &[FLOATS])?;
@@ -33,24 +27,17 @@ pub(super) fn register(registry: Registry) -> Result<()> {
         registry.add_any::<GroupNorm<'static>>(&["group_norm"], &[FLOATS])?;
     }
     if registry.release() <= Release::V3_2 {
-        registry
-            .add_any::<
-                GroupNormGradUntilV3_2<'static>,
-            >(&["group_norm_grad"], &[FLOATS])?;
+        registry.add_any::<GroupNormGradUntilV3_2<'static>>(&["group_norm_grad"], &[FLOATS])?;
     }
     if registry.release() >= Release::V3_3 {
         registry.add_any::<GroupNormGrad<'static>>(&["group_norm_grad"], &[FLOATS])?;
     }
     registry.add_any::<InstanceNorm<'static>>(&["instance_norm"], &[FLOATS])?;
     if registry.release() <= Release::V3_0 {
-        registry
-            .add_any::<
-                InstanceNormGradUntilV3_0<'static>,
-            >(&["instance_norm_grad"], &[FLOATS])?;
+        registry.add_any::<InstanceNormGradUntilV3_0<'static>>(&["instance_norm_grad"], &[FLOATS])?;
     }
     if registry.release() >= Release::V3_1 {
-        registry
-            .add_any::<InstanceNormGrad<'static>>(&["instance_norm_grad"], &[FLOATS])?;
+        registry.add_any::<InstanceNormGrad<'static>>(&["instance_norm_grad"], &[FLOATS])?;
     }
     registry.add_any::<BatchNormGrad<'static>>(&["batch_norm_grad"], &[FLOATS])?;
     Ok(())
@@ -68,9 +55,7 @@ impl Run<Any> for Softmax<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
         let mut out = self.out.view(outputs::like(&x))?;
-        call.run(|device, launch| {
-            device.softmax(launch, &mut out, &x, i64::from(self.axis))
-        })
+        call.run(|device, launch| device.softmax(launch, &mut out, &x, i64::from(self.axis)))
     }
 }
 
@@ -87,9 +72,7 @@ impl Run<Any> for SoftmaxGrad<'_> {
         let out = self.out.view()?;
         let dout = self.dout.view()?;
         let mut dx = self.dx.view(outputs::like(&out))?;
-        call.run(|device, launch| {
-            device.softmax_grad(launch, &mut dx, &out, &dout, i64::from(self.axis))
-        })
+        call.run(|device, launch| device.softmax_grad(launch, &mut dx, &out, &dout, i64::from(self.axis)))
     }
 }
 
@@ -172,9 +155,7 @@ impl Run<Any> for LogSoftmax<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
         let mut out = self.out.view(outputs::like(&x))?;
-        call.run(|device, launch| {
-            device.log_softmax(launch, &mut out, &x, i64::from(self.axis))
-        })
+        call.run(|device, launch| device.log_softmax(launch, &mut out, &x, i64::from(self.axis)))
     }
 }
 
@@ -191,9 +172,7 @@ impl Run<Any> for LogSoftmaxGrad<'_> {
         let out = self.out.view()?;
         let dout = self.dout.view()?;
         let mut dx = self.dx.view(outputs::like(&out))?;
-        call.run(|device, launch| {
-            device.log_softmax_grad(launch, &mut dx, &out, &dout, i64::from(self.axis))
-        })
+        call.run(|device, launch| device.log_softmax_grad(launch, &mut dx, &out, &dout, i64::from(self.axis)))
     }
 }
 
@@ -211,25 +190,21 @@ impl Run<Any> for LayerNorm<'_> {
         let scale = self.scale.map(Tensor::view).transpose()?;
         let bias = self.bias.map(Tensor::view).transpose()?;
         let mut out = self.out.view(outputs::like(&x))?;
-        let mut mean = outputs::wanted(self.mean)?
-            .map(|out| out.view(outputs::wide(&x)))
-            .transpose()?;
-        let mut variance = outputs::wanted(self.variance)?
-            .map(|out| out.view(outputs::wide(&x)))
-            .transpose()?;
+        let mut mean = outputs::wanted(self.mean)?.map(|out| out.view(outputs::wide(&x))).transpose()?;
+        let mut variance =
+            outputs::wanted(self.variance)?.map(|out| out.view(outputs::wide(&x))).transpose()?;
         call.run(|device, launch| {
-            device
-                .layer_norm(
-                    launch,
-                    &mut out,
-                    mean.as_mut(),
-                    variance.as_mut(),
-                    &x,
-                    scale.as_ref(),
-                    bias.as_ref(),
-                    f64::from(self.epsilon),
-                    i64::from(self.begin_norm_axis),
-                )
+            device.layer_norm(
+                launch,
+                &mut out,
+                mean.as_mut(),
+                variance.as_mut(),
+                &x,
+                scale.as_ref(),
+                bias.as_ref(),
+                f64::from(self.epsilon),
+                i64::from(self.begin_norm_axis),
+            )
         })
     }
 }
@@ -256,9 +231,7 @@ impl Run<Any> for LayerNormGrad<'_> {
         let mean = self.mean.view()?;
         let variance = self.variance.view()?;
         let dout = self.dout.view()?;
-        let mut dx = outputs::wanted(self.dx)?
-            .map(|out| out.view(outputs::like(&x)))
-            .transpose()?;
+        let mut dx = outputs::wanted(self.dx)?.map(|out| out.view(outputs::like(&x))).transpose()?;
         let mut dscale = outputs::wanted(self.dscale)?
             .map(|out| out.view(outputs::like_optional(scale.as_ref(), out, &x)?))
             .transpose()?;
@@ -266,20 +239,19 @@ impl Run<Any> for LayerNormGrad<'_> {
             .map(|out| out.view(outputs::like_optional(scale.as_ref(), out, &x)?))
             .transpose()?;
         call.run(|device, launch| {
-            device
-                .layer_norm_grad(
-                    launch,
-                    dx.as_mut(),
-                    dscale.as_mut(),
-                    dbias.as_mut(),
-                    &x,
-                    scale.as_ref(),
-                    &mean,
-                    &variance,
-                    &dout,
-                    f64::from(self.epsilon),
-                    i64::from(self.begin_norm_axis),
-                )
+            device.layer_norm_grad(
+                launch,
+                dx.as_mut(),
+                dscale.as_mut(),
+                dbias.as_mut(),
+                &x,
+                scale.as_ref(),
+                &mean,
+                &variance,
+                &dout,
+                f64::from(self.epsilon),
+                i64::from(self.begin_norm_axis),
+            )
         })
     }
 }
@@ -298,26 +270,22 @@ impl Run<Any> for GroupNormUntilV3_2<'_> {
         let scale = self.scale.map(Tensor::view).transpose()?;
         let bias = self.bias.map(Tensor::view).transpose()?;
         let mut out = self.out.view(outputs::like(&x))?;
-        let mut mean = outputs::wanted(self.mean)?
-            .map(|out| out.view(outputs::wide(&x)))
-            .transpose()?;
-        let mut variance = outputs::wanted(self.variance)?
-            .map(|out| out.view(outputs::wide(&x)))
-            .transpose()?;
+        let mut mean = outputs::wanted(self.mean)?.map(|out| out.view(outputs::wide(&x))).transpose()?;
+        let mut variance =
+            outputs::wanted(self.variance)?.map(|out| out.view(outputs::wide(&x))).transpose()?;
         call.run(|device, launch| {
-            device
-                .group_norm(
-                    launch,
-                    &mut out,
-                    mean.as_mut(),
-                    variance.as_mut(),
-                    &x,
-                    scale.as_ref(),
-                    bias.as_ref(),
-                    f64::from(self.epsilon),
-                    i64::from(self.groups),
-                    self.data_layout,
-                )
+            device.group_norm(
+                launch,
+                &mut out,
+                mean.as_mut(),
+                variance.as_mut(),
+                &x,
+                scale.as_ref(),
+                bias.as_ref(),
+                f64::from(self.epsilon),
+                i64::from(self.groups),
+                self.data_layout,
+            )
         })
     }
 }
@@ -336,26 +304,22 @@ impl Run<Any> for GroupNorm<'_> {
         let scale = self.scale.map(Tensor::view).transpose()?;
         let bias = self.bias.map(Tensor::view).transpose()?;
         let mut out = self.out.view(outputs::like(&x))?;
-        let mut mean = outputs::wanted(self.mean)?
-            .map(|out| out.view(outputs::wide(&x)))
-            .transpose()?;
-        let mut variance = outputs::wanted(self.variance)?
-            .map(|out| out.view(outputs::wide(&x)))
-            .transpose()?;
+        let mut mean = outputs::wanted(self.mean)?.map(|out| out.view(outputs::wide(&x))).transpose()?;
+        let mut variance =
+            outputs::wanted(self.variance)?.map(|out| out.view(outputs::wide(&x))).transpose()?;
         call.run(|device, launch| {
-            device
-                .group_norm(
-                    launch,
-                    &mut out,
-                    mean.as_mut(),
-                    variance.as_mut(),
-                    &x,
-                    scale.as_ref(),
-                    bias.as_ref(),
-                    self.epsilon,
-                    i64::from(self.groups),
-                    self.data_layout,
-                )
+            device.group_norm(
+                launch,
+                &mut out,
+                mean.as_mut(),
+                variance.as_mut(),
+                &x,
+                scale.as_ref(),
+                bias.as_ref(),
+                self.epsilon,
+                i64::from(self.groups),
+                self.data_layout,
+            )
         })
     }
 }
@@ -383,9 +347,7 @@ impl Run<Any> for GroupNormGradUntilV3_2<'_> {
         let mean = self.mean.view()?;
         let variance = self.variance.view()?;
         let dout = self.dout.view()?;
-        let mut dx = outputs::wanted(self.dx)?
-            .map(|out| out.view(outputs::like(&x)))
-            .transpose()?;
+        let mut dx = outputs::wanted(self.dx)?.map(|out| out.view(outputs::like(&x))).transpose()?;
         let mut dscale = outputs::wanted(self.dscale)?
             .map(|out| out.view(outputs::like_optional(scale.as_ref(), out, &x)?))
             .transpose()?;
@@ -393,21 +355,20 @@ impl Run<Any> for GroupNormGradUntilV3_2<'_> {
             .map(|out| out.view(outputs::like_optional(scale.as_ref(), out, &x)?))
             .transpose()?;
         call.run(|device, launch| {
-            device
-                .group_norm_grad(
-                    launch,
-                    dx.as_mut(),
-                    dscale.as_mut(),
-                    dbias.as_mut(),
-                    &x,
-                    scale.as_ref(),
-                    &mean,
-                    &variance,
-                    &dout,
-                    f64::from(self.epsilon),
-                    i64::from(self.groups),
-                    self.data_layout,
-                )
+            device.group_norm_grad(
+                launch,
+                dx.as_mut(),
+                dscale.as_mut(),
+                dbias.as_mut(),
+                &x,
+                scale.as_ref(),
+                &mean,
+                &variance,
+                &dout,
+                f64::from(self.epsilon),
+                i64::from(self.groups),
+                self.data_layout,
+            )
         })
     }
 }
@@ -435,9 +396,7 @@ impl Run<Any> for GroupNormGrad<'_> {
         let mean = self.mean.view()?;
         let variance = self.variance.view()?;
         let dout = self.dout.view()?;
-        let mut dx = outputs::wanted(self.dx)?
-            .map(|out| out.view(outputs::like(&x)))
-            .transpose()?;
+        let mut dx = outputs::wanted(self.dx)?.map(|out| out.view(outputs::like(&x))).transpose()?;
         let mut dscale = outputs::wanted(self.dscale)?
             .map(|out| out.view(outputs::like_optional(scale.as_ref(), out, &x)?))
             .transpose()?;
@@ -445,21 +404,20 @@ impl Run<Any> for GroupNormGrad<'_> {
             .map(|out| out.view(outputs::like_optional(scale.as_ref(), out, &x)?))
             .transpose()?;
         call.run(|device, launch| {
-            device
-                .group_norm_grad(
-                    launch,
-                    dx.as_mut(),
-                    dscale.as_mut(),
-                    dbias.as_mut(),
-                    &x,
-                    scale.as_ref(),
-                    &mean,
-                    &variance,
-                    &dout,
-                    self.epsilon,
-                    i64::from(self.groups),
-                    self.data_layout,
-                )
+            device.group_norm_grad(
+                launch,
+                dx.as_mut(),
+                dscale.as_mut(),
+                dbias.as_mut(),
+                &x,
+                scale.as_ref(),
+                &mean,
+                &variance,
+                &dout,
+                self.epsilon,
+                i64::from(self.groups),
+                self.data_layout,
+            )
         })
     }
 }
@@ -482,24 +440,21 @@ impl Run<Any> for InstanceNorm<'_> {
         let scale = self.scale.map(Tensor::view).transpose()?;
         let bias = self.bias.map(Tensor::view).transpose()?;
         let mut out = self.out.view(outputs::like(&x))?;
-        let mut saved_mean = outputs::wanted(self.saved_mean)?
-            .map(|out| out.view(outputs::wide(&x)))
-            .transpose()?;
-        let mut saved_variance = outputs::wanted(self.saved_variance)?
-            .map(|out| out.view(outputs::wide(&x)))
-            .transpose()?;
+        let mut saved_mean =
+            outputs::wanted(self.saved_mean)?.map(|out| out.view(outputs::wide(&x))).transpose()?;
+        let mut saved_variance =
+            outputs::wanted(self.saved_variance)?.map(|out| out.view(outputs::wide(&x))).transpose()?;
         call.run(|device, launch| {
-            device
-                .instance_norm(
-                    launch,
-                    &mut out,
-                    saved_mean.as_mut(),
-                    saved_variance.as_mut(),
-                    &x,
-                    scale.as_ref(),
-                    bias.as_ref(),
-                    f64::from(self.epsilon),
-                )
+            device.instance_norm(
+                launch,
+                &mut out,
+                saved_mean.as_mut(),
+                saved_variance.as_mut(),
+                &x,
+                scale.as_ref(),
+                bias.as_ref(),
+                f64::from(self.epsilon),
+            )
         })
     }
 }
@@ -525,9 +480,7 @@ impl Run<Any> for InstanceNormGradUntilV3_0<'_> {
         let saved_mean = self.saved_mean.view()?;
         let saved_variance = self.saved_variance.view()?;
         let dout = self.dout.view()?;
-        let mut dx = outputs::wanted(self.dx)?
-            .map(|out| out.view(outputs::like(&x)))
-            .transpose()?;
+        let mut dx = outputs::wanted(self.dx)?.map(|out| out.view(outputs::like(&x))).transpose()?;
         let mut dscale = outputs::wanted(self.dscale)?
             .map(|out| out.view(outputs::like_optional(scale.as_ref(), out, &x)?))
             .transpose()?;
@@ -535,18 +488,17 @@ impl Run<Any> for InstanceNormGradUntilV3_0<'_> {
             .map(|out| out.view(outputs::like_optional(scale.as_ref(), out, &x)?))
             .transpose()?;
         call.run(|device, launch| {
-            device
-                .instance_norm_grad(
-                    launch,
-                    dx.as_mut(),
-                    dscale.as_mut(),
-                    dbias.as_mut(),
-                    &x,
-                    scale.as_ref(),
-                    &saved_mean,
-                    &saved_variance,
-                    &dout,
-                )
+            device.instance_norm_grad(
+                launch,
+                dx.as_mut(),
+                dscale.as_mut(),
+                dbias.as_mut(),
+                &x,
+                scale.as_ref(),
+                &saved_mean,
+                &saved_variance,
+                &dout,
+            )
         })
     }
 }
@@ -573,9 +525,7 @@ impl Run<Any> for InstanceNormGrad<'_> {
         let saved_mean = self.saved_mean.view()?;
         let saved_variance = self.saved_variance.view()?;
         let dout = self.dout.view()?;
-        let mut dx = outputs::wanted(self.dx)?
-            .map(|out| out.view(outputs::like(&x)))
-            .transpose()?;
+        let mut dx = outputs::wanted(self.dx)?.map(|out| out.view(outputs::like(&x))).transpose()?;
         let mut dscale = outputs::wanted(self.dscale)?
             .map(|out| out.view(outputs::like_optional(scale.as_ref(), out, &x)?))
             .transpose()?;
@@ -583,18 +533,17 @@ impl Run<Any> for InstanceNormGrad<'_> {
             .map(|out| out.view(outputs::like_optional(scale.as_ref(), out, &x)?))
             .transpose()?;
         call.run(|device, launch| {
-            device
-                .instance_norm_grad(
-                    launch,
-                    dx.as_mut(),
-                    dscale.as_mut(),
-                    dbias.as_mut(),
-                    &x,
-                    scale.as_ref(),
-                    &saved_mean,
-                    &saved_variance,
-                    &dout,
-                )
+            device.instance_norm_grad(
+                launch,
+                dx.as_mut(),
+                dscale.as_mut(),
+                dbias.as_mut(),
+                &x,
+                scale.as_ref(),
+                &saved_mean,
+                &saved_variance,
+                &dout,
+            )
         })
     }
 }
@@ -631,32 +580,27 @@ impl Run<Any> for BatchNormGrad<'_> {
         let saved_mean = self.saved_mean.view()?;
         let saved_variance = self.saved_variance.view()?;
         let dout = self.dout.view()?;
-        let mut dx = outputs::wanted(self.dx)?
-            .map(|out| out.view(outputs::like(&x)))
-            .transpose()?;
-        let mut dscale = outputs::wanted(self.dscale)?
-            .map(|out| out.view(outputs::like(&saved_mean)))
-            .transpose()?;
-        let mut dbias = outputs::wanted(self.dbias)?
-            .map(|out| out.view(outputs::like(&saved_mean)))
-            .transpose()?;
+        let mut dx = outputs::wanted(self.dx)?.map(|out| out.view(outputs::like(&x))).transpose()?;
+        let mut dscale =
+            outputs::wanted(self.dscale)?.map(|out| out.view(outputs::like(&saved_mean))).transpose()?;
+        let mut dbias =
+            outputs::wanted(self.dbias)?.map(|out| out.view(outputs::like(&saved_mean))).transpose()?;
         call.run(|device, launch| {
-            device
-                .batch_norm_grad(
-                    launch,
-                    dx.as_mut(),
-                    dscale.as_mut(),
-                    dbias.as_mut(),
-                    &x,
-                    scale.as_ref(),
-                    &saved_mean,
-                    &saved_variance,
-                    &dout,
-                    self.data_layout,
-                    self.is_test,
-                    self.use_global_stats,
-                    self.trainable_statistics,
-                )
+            device.batch_norm_grad(
+                launch,
+                dx.as_mut(),
+                dscale.as_mut(),
+                dbias.as_mut(),
+                &x,
+                scale.as_ref(),
+                &saved_mean,
+                &saved_variance,
+                &dout,
+                self.data_layout,
+                self.is_test,
+                self.use_global_stats,
+                self.trainable_statistics,
+            )
         })
     }
 }

@@ -2,11 +2,11 @@
 
 //! Steps of optimisers.
 
-use tenon::device::Release;
 use crate::error::Result;
 use crate::kernel::outputs;
-use crate::kernel::{FLOATS, kernel};
 use crate::kernel::{Any, Call, Output, Registry, Run, Scalar, Tensor};
+use crate::kernel::{FLOATS, kernel};
+use tenon::device::Release;
 
 /// Registers the kernels of this group.
 pub(super) fn register(registry: Registry) -> Result<()> {
@@ -42,8 +42,7 @@ pub(super) fn register(registry: Registry) -> Result<()> {
     if registry.release() >= Release::V3_0 {
         registry.add_any::<Asgd<'static>>(&["asgd"], &[FLOATS])?;
     }
-    registry
-        .add_any::<AverageAccumulates<'static>>(&["average_accumulates"], &[FLOATS])?;
+    registry.add_any::<AverageAccumulates<'static>>(&["average_accumulates"], &[FLOATS])?;
     Ok(())
 }
 
@@ -68,22 +67,19 @@ impl Run<Any> for Sgd<'_> {
         let master_param = self.master_param.map(Tensor::view).transpose()?;
         let mut param_out = self.param_out.view(outputs::like(&param))?;
         let mut master_param_out = outputs::wanted(self.master_param_out)?
-            .map(|out| {
-                out.view(outputs::like_optional(master_param.as_ref(), out, &param)?)
-            })
+            .map(|out| out.view(outputs::like_optional(master_param.as_ref(), out, &param)?))
             .transpose()?;
         call.run(|device, launch| {
-            device
-                .sgd(
-                    launch,
-                    &mut param_out,
-                    master_param_out.as_mut(),
-                    &param,
-                    &learning_rate,
-                    &grad,
-                    master_param.as_ref(),
-                    self.multi_precision,
-                )
+            device.sgd(
+                launch,
+                &mut param_out,
+                master_param_out.as_mut(),
+                &param,
+                &learning_rate,
+                &grad,
+                master_param.as_ref(),
+                self.multi_precision,
+            )
         })
     }
 }
@@ -123,29 +119,26 @@ impl Run<Any> for Momentum<'_> {
         let mut param_out = self.param_out.view(outputs::like(&param))?;
         let mut velocity_out = self.velocity_out.view(outputs::like(&velocity))?;
         let mut master_param_out = outputs::wanted(self.master_param_out)?
-            .map(|out| {
-                out.view(outputs::like_optional(master_param.as_ref(), out, &param)?)
-            })
+            .map(|out| out.view(outputs::like_optional(master_param.as_ref(), out, &param)?))
             .transpose()?;
         call.run(|device, launch| {
-            device
-                .momentum(
-                    launch,
-                    &mut param_out,
-                    &mut velocity_out,
-                    master_param_out.as_mut(),
-                    &param,
-                    &grad,
-                    &velocity,
-                    &learning_rate,
-                    master_param.as_ref(),
-                    f64::from(self.mu),
-                    self.use_nesterov,
-                    self.regularization_method,
-                    f64::from(self.regularization_coeff),
-                    self.multi_precision,
-                    f64::from(self.rescale_grad),
-                )
+            device.momentum(
+                launch,
+                &mut param_out,
+                &mut velocity_out,
+                master_param_out.as_mut(),
+                &param,
+                &grad,
+                &velocity,
+                &learning_rate,
+                master_param.as_ref(),
+                f64::from(self.mu),
+                self.use_nesterov,
+                self.regularization_method,
+                f64::from(self.regularization_coeff),
+                self.multi_precision,
+                f64::from(self.rescale_grad),
+            )
         })
     }
 }
@@ -207,38 +200,35 @@ impl Run<Any> for AdamUntilV2_6<'_> {
             .map(|out| out.view(outputs::like(&beta2_pow)))
             .transpose()?;
         let mut master_param_out = outputs::wanted(self.master_param_out)?
-            .map(|out| {
-                out.view(outputs::like_optional(master_param.as_ref(), out, &param)?)
-            })
+            .map(|out| out.view(outputs::like_optional(master_param.as_ref(), out, &param)?))
             .transpose()?;
         call.run(|device, launch| {
-            device
-                .adam(
-                    launch,
-                    &mut param_out,
-                    &mut moment1_out,
-                    &mut moment2_out,
-                    None,
-                    beta1_pow_out.as_mut(),
-                    beta2_pow_out.as_mut(),
-                    master_param_out.as_mut(),
-                    &param,
-                    &grad,
-                    &learning_rate,
-                    &moment1,
-                    &moment2,
-                    None,
-                    &beta1_pow,
-                    &beta2_pow,
-                    master_param.as_ref(),
-                    skip_update.as_ref(),
-                    beta1,
-                    beta2,
-                    epsilon,
-                    self.multi_precision,
-                    self.use_global_beta_pow,
-                    false,
-                )
+            device.adam(
+                launch,
+                &mut param_out,
+                &mut moment1_out,
+                &mut moment2_out,
+                None,
+                beta1_pow_out.as_mut(),
+                beta2_pow_out.as_mut(),
+                master_param_out.as_mut(),
+                &param,
+                &grad,
+                &learning_rate,
+                &moment1,
+                &moment2,
+                None,
+                &beta1_pow,
+                &beta2_pow,
+                master_param.as_ref(),
+                skip_update.as_ref(),
+                beta1,
+                beta2,
+                epsilon,
+                self.multi_precision,
+                self.use_global_beta_pow,
+                false,
+            )
         })
     }
 }
@@ -298,9 +288,7 @@ impl Run<Any> for Adam<'_> {
         let mut moment1_out = self.moment1_out.view(outputs::like(&moment1))?;
         let mut moment2_out = self.moment2_out.view(outputs::like(&moment2))?;
         let mut moment2_max_out = outputs::wanted(self.moment2_max_out)?
-            .map(|out| {
-                out.view(outputs::like_optional(moment2_max.as_ref(), out, &param)?)
-            })
+            .map(|out| out.view(outputs::like_optional(moment2_max.as_ref(), out, &param)?))
             .transpose()?;
         let mut beta1_pow_out = outputs::wanted(self.beta1_pow_out)?
             .map(|out| out.view(outputs::like(&beta1_pow)))
@@ -309,38 +297,35 @@ impl Run<Any> for Adam<'_> {
             .map(|out| out.view(outputs::like(&beta2_pow)))
             .transpose()?;
         let mut master_param_out = outputs::wanted(self.master_param_out)?
-            .map(|out| {
-                out.view(outputs::like_optional(master_param.as_ref(), out, &param)?)
-            })
+            .map(|out| out.view(outputs::like_optional(master_param.as_ref(), out, &param)?))
             .transpose()?;
         call.run(|device, launch| {
-            device
-                .adam(
-                    launch,
-                    &mut param_out,
-                    &mut moment1_out,
-                    &mut moment2_out,
-                    moment2_max_out.as_mut(),
-                    beta1_pow_out.as_mut(),
-                    beta2_pow_out.as_mut(),
-                    master_param_out.as_mut(),
-                    &param,
-                    &grad,
-                    &learning_rate,
-                    &moment1,
-                    &moment2,
-                    moment2_max.as_ref(),
-                    &beta1_pow,
-                    &beta2_pow,
-                    master_param.as_ref(),
-                    skip_update.as_ref(),
-                    beta1,
-                    beta2,
-                    epsilon,
-                    self.multi_precision,
-                    self.use_global_beta_pow,
-                    self.amsgrad,
-                )
+            device.adam(
+                launch,
+                &mut param_out,
+                &mut moment1_out,
+                &mut moment2_out,
+                moment2_max_out.as_mut(),
+                beta1_pow_out.as_mut(),
+                beta2_pow_out.as_mut(),
+                master_param_out.as_mut(),
+                &param,
+                &grad,
+                &learning_rate,
+                &moment1,
+                &moment2,
+                moment2_max.as_ref(),
+                &beta1_pow,
+                &beta2_pow,
+                master_param.as_ref(),
+                skip_update.as_ref(),
+                beta1,
+                beta2,
+                epsilon,
+                self.multi_precision,
+                self.use_global_beta_pow,
+                self.amsgrad,
+            )
         })
     }
 }
@@ -405,41 +390,38 @@ impl Run<Any> for AdamwUntilV2_6<'_> {
             .map(|out| out.view(outputs::like(&beta2_pow)))
             .transpose()?;
         let mut master_param_out = outputs::wanted(self.master_param_out)?
-            .map(|out| {
-                out.view(outputs::like_optional(master_param.as_ref(), out, &param)?)
-            })
+            .map(|out| out.view(outputs::like_optional(master_param.as_ref(), out, &param)?))
             .transpose()?;
         call.run(|device, launch| {
-            device
-                .adamw(
-                    launch,
-                    &mut param_out,
-                    &mut moment1_out,
-                    &mut moment2_out,
-                    None,
-                    beta1_pow_out.as_mut(),
-                    beta2_pow_out.as_mut(),
-                    master_param_out.as_mut(),
-                    &param,
-                    &grad,
-                    &learning_rate,
-                    &moment1,
-                    &moment2,
-                    None,
-                    &beta1_pow,
-                    &beta2_pow,
-                    master_param.as_ref(),
-                    skip_update.as_ref(),
-                    beta1,
-                    beta2,
-                    epsilon,
-                    f64::from(self.lr_ratio),
-                    f64::from(self.coeff),
-                    self.with_decay,
-                    self.multi_precision,
-                    self.use_global_beta_pow,
-                    false,
-                )
+            device.adamw(
+                launch,
+                &mut param_out,
+                &mut moment1_out,
+                &mut moment2_out,
+                None,
+                beta1_pow_out.as_mut(),
+                beta2_pow_out.as_mut(),
+                master_param_out.as_mut(),
+                &param,
+                &grad,
+                &learning_rate,
+                &moment1,
+                &moment2,
+                None,
+                &beta1_pow,
+                &beta2_pow,
+                master_param.as_ref(),
+                skip_update.as_ref(),
+                beta1,
+                beta2,
+                epsilon,
+                f64::from(self.lr_ratio),
+                f64::from(self.coeff),
+                self.with_decay,
+                self.multi_precision,
+                self.use_global_beta_pow,
+                false,
+            )
         })
     }
 }
@@ -502,9 +484,7 @@ impl Run<Any> for Adamw<'_> {
         let mut moment1_out = self.moment1_out.view(outputs::like(&moment1))?;
         let mut moment2_out = self.moment2_out.view(outputs::like(&moment2))?;
         let mut moment2_max_out = outputs::wanted(self.moment2_max_out)?
-            .map(|out| {
-                out.view(outputs::like_optional(moment2_max.as_ref(), out, &param)?)
-            })
+            .map(|out| out.view(outputs::like_optional(moment2_max.as_ref(), out, &param)?))
             .transpose()?;
         let mut beta1_pow_out = outputs::wanted(self.beta1_pow_out)?
             .map(|out| out.view(outputs::like(&beta1_pow)))
@@ -513,41 +493,38 @@ impl Run<Any> for Adamw<'_> {
             .map(|out| out.view(outputs::like(&beta2_pow)))
             .transpose()?;
         let mut master_param_out = outputs::wanted(self.master_param_out)?
-            .map(|out| {
-                out.view(outputs::like_optional(master_param.as_ref(), out, &param)?)
-            })
+            .map(|out| out.view(outputs::like_optional(master_param.as_ref(), out, &param)?))
             .transpose()?;
         call.run(|device, launch| {
-            device
-                .adamw(
-                    launch,
-                    &mut param_out,
-                    &mut moment1_out,
-                    &mut moment2_out,
-                    moment2_max_out.as_mut(),
-                    beta1_pow_out.as_mut(),
-                    beta2_pow_out.as_mut(),
-                    master_param_out.as_mut(),
-                    &param,
-                    &grad,
-                    &learning_rate,
-                    &moment1,
-                    &moment2,
-                    moment2_max.as_ref(),
-                    &beta1_pow,
-                    &beta2_pow,
-                    master_param.as_ref(),
-                    skip_update.as_ref(),
-                    beta1,
-                    beta2,
-                    epsilon,
-                    f64::from(self.lr_ratio),
-                    f64::from(self.coeff),
-                    self.with_decay,
-                    self.multi_precision,
-                    self.use_global_beta_pow,
-                    self.amsgrad,
-                )
+            device.adamw(
+                launch,
+                &mut param_out,
+                &mut moment1_out,
+                &mut moment2_out,
+                moment2_max_out.as_mut(),
+                beta1_pow_out.as_mut(),
+                beta2_pow_out.as_mut(),
+                master_param_out.as_mut(),
+                &param,
+                &grad,
+                &learning_rate,
+                &moment1,
+                &moment2,
+                moment2_max.as_ref(),
+                &beta1_pow,
+                &beta2_pow,
+                master_param.as_ref(),
+                skip_update.as_ref(),
+                beta1,
+                beta2,
+                epsilon,
+                f64::from(self.lr_ratio),
+                f64::from(self.coeff),
+                self.with_decay,
+                self.multi_precision,
+                self.use_global_beta_pow,
+                self.amsgrad,
+            )
         })
     }
 }
@@ -580,25 +557,22 @@ impl Run<Any> for Adagrad<'_> {
         let mut param_out = self.param_out.view(outputs::like(&param))?;
         let mut moment_out = self.moment_out.view(outputs::like(&moment))?;
         let mut master_param_out = outputs::wanted(self.master_param_out)?
-            .map(|out| {
-                out.view(outputs::like_optional(master_param.as_ref(), out, &param)?)
-            })
+            .map(|out| out.view(outputs::like_optional(master_param.as_ref(), out, &param)?))
             .transpose()?;
         call.run(|device, launch| {
-            device
-                .adagrad(
-                    launch,
-                    &mut param_out,
-                    &mut moment_out,
-                    master_param_out.as_mut(),
-                    &param,
-                    &grad,
-                    &moment,
-                    &learning_rate,
-                    master_param.as_ref(),
-                    f64::from(self.epsilon),
-                    self.multi_precision,
-                )
+            device.adagrad(
+                launch,
+                &mut param_out,
+                &mut moment_out,
+                master_param_out.as_mut(),
+                &param,
+                &grad,
+                &moment,
+                &learning_rate,
+                master_param.as_ref(),
+                f64::from(self.epsilon),
+                self.multi_precision,
+            )
         })
     }
 }
@@ -625,18 +599,17 @@ impl Run<Any> for DecayedAdagrad<'_> {
         let mut param_out = self.param_out.view(outputs::like(&param))?;
         let mut moment_out = self.moment_out.view(outputs::like(&moment))?;
         call.run(|device, launch| {
-            device
-                .decayed_adagrad(
-                    launch,
-                    &mut param_out,
-                    &mut moment_out,
-                    &param,
-                    &grad,
-                    &moment,
-                    &learning_rate,
-                    f64::from(self.decay),
-                    f64::from(self.epsilon),
-                )
+            device.decayed_adagrad(
+                launch,
+                &mut param_out,
+                &mut moment_out,
+                &param,
+                &grad,
+                &moment,
+                &learning_rate,
+                f64::from(self.decay),
+                f64::from(self.epsilon),
+            )
         })
     }
 }
@@ -670,35 +643,29 @@ impl Run<Any> for Adadelta<'_> {
         let learning_rate = self.learning_rate.view()?;
         let master_param = self.master_param.map(Tensor::view).transpose()?;
         let mut param_out = self.param_out.view(outputs::like(&param))?;
-        let mut avg_squared_grad_out = self
-            .avg_squared_grad_out
-            .view(outputs::like(&avg_squared_grad))?;
-        let mut avg_squared_update_out = self
-            .avg_squared_update_out
-            .view(outputs::like(&avg_squared_update))?;
+        let mut avg_squared_grad_out = self.avg_squared_grad_out.view(outputs::like(&avg_squared_grad))?;
+        let mut avg_squared_update_out =
+            self.avg_squared_update_out.view(outputs::like(&avg_squared_update))?;
         let mut master_param_out = outputs::wanted(self.master_param_out)?
-            .map(|out| {
-                out.view(outputs::like_optional(master_param.as_ref(), out, &param)?)
-            })
+            .map(|out| out.view(outputs::like_optional(master_param.as_ref(), out, &param)?))
             .transpose()?;
         call.run(|device, launch| {
-            device
-                .adadelta(
-                    launch,
-                    &mut param_out,
-                    &mut avg_squared_grad_out,
-                    &mut avg_squared_update_out,
-                    master_param_out.as_mut(),
-                    &param,
-                    &grad,
-                    &avg_squared_grad,
-                    &avg_squared_update,
-                    &learning_rate,
-                    master_param.as_ref(),
-                    f64::from(self.rho),
-                    f64::from(self.epsilon),
-                    self.multi_precision,
-                )
+            device.adadelta(
+                launch,
+                &mut param_out,
+                &mut avg_squared_grad_out,
+                &mut avg_squared_update_out,
+                master_param_out.as_mut(),
+                &param,
+                &grad,
+                &avg_squared_grad,
+                &avg_squared_update,
+                &learning_rate,
+                master_param.as_ref(),
+                f64::from(self.rho),
+                f64::from(self.epsilon),
+                self.multi_precision,
+            )
         })
     }
 }
@@ -737,30 +704,27 @@ impl Run<Any> for Adamax<'_> {
         let mut moment_out = self.moment_out.view(outputs::like(&moment))?;
         let mut inf_norm_out = self.inf_norm_out.view(outputs::like(&inf_norm))?;
         let mut master_param_out = outputs::wanted(self.master_param_out)?
-            .map(|out| {
-                out.view(outputs::like_optional(master_param.as_ref(), out, &param)?)
-            })
+            .map(|out| out.view(outputs::like_optional(master_param.as_ref(), out, &param)?))
             .transpose()?;
         call.run(|device, launch| {
-            device
-                .adamax(
-                    launch,
-                    &mut param_out,
-                    &mut moment_out,
-                    &mut inf_norm_out,
-                    master_param_out.as_mut(),
-                    &param,
-                    &grad,
-                    &learning_rate,
-                    &moment,
-                    &inf_norm,
-                    &beta1_pow,
-                    master_param.as_ref(),
-                    f64::from(self.beta1),
-                    f64::from(self.beta2),
-                    f64::from(self.epsilon),
-                    self.multi_precision,
-                )
+            device.adamax(
+                launch,
+                &mut param_out,
+                &mut moment_out,
+                &mut inf_norm_out,
+                master_param_out.as_mut(),
+                &param,
+                &grad,
+                &learning_rate,
+                &moment,
+                &inf_norm,
+                &beta1_pow,
+                master_param.as_ref(),
+                f64::from(self.beta1),
+                f64::from(self.beta2),
+                f64::from(self.epsilon),
+                self.multi_precision,
+            )
         })
     }
 }
@@ -804,41 +768,34 @@ impl Run<Any> for Rmsprop<'_> {
         let master_param = self.master_param.map(Tensor::view).transpose()?;
         let mut param_out = self.param_out.view(outputs::like(&param))?;
         let mut moment_out = self.moment_out.view(outputs::like(&moment))?;
-        let mut mean_square_out = self
-            .mean_square_out
-            .view(outputs::like(&mean_square))?;
+        let mut mean_square_out = self.mean_square_out.view(outputs::like(&mean_square))?;
         let mut mean_grad_out = outputs::wanted(self.mean_grad_out)?
-            .map(|out| {
-                out.view(outputs::like_optional(mean_grad.as_ref(), out, &param)?)
-            })
+            .map(|out| out.view(outputs::like_optional(mean_grad.as_ref(), out, &param)?))
             .transpose()?;
         let mut master_param_out = outputs::wanted(self.master_param_out)?
-            .map(|out| {
-                out.view(outputs::like_optional(master_param.as_ref(), out, &param)?)
-            })
+            .map(|out| out.view(outputs::like_optional(master_param.as_ref(), out, &param)?))
             .transpose()?;
         call.run(|device, launch| {
-            device
-                .rmsprop(
-                    launch,
-                    &mut param_out,
-                    &mut moment_out,
-                    &mut mean_square_out,
-                    mean_grad_out.as_mut(),
-                    master_param_out.as_mut(),
-                    &param,
-                    &mean_square,
-                    &grad,
-                    &moment,
-                    &learning_rate,
-                    mean_grad.as_ref(),
-                    master_param.as_ref(),
-                    f64::from(self.epsilon),
-                    f64::from(self.decay),
-                    f64::from(self.momentum),
-                    self.centered,
-                    self.multi_precision,
-                )
+            device.rmsprop(
+                launch,
+                &mut param_out,
+                &mut moment_out,
+                &mut mean_square_out,
+                mean_grad_out.as_mut(),
+                master_param_out.as_mut(),
+                &param,
+                &mean_square,
+                &grad,
+                &moment,
+                &learning_rate,
+                mean_grad.as_ref(),
+                master_param.as_ref(),
+                f64::from(self.epsilon),
+                f64::from(self.decay),
+                f64::from(self.momentum),
+                self.centered,
+                self.multi_precision,
+            )
         })
     }
 }
@@ -896,36 +853,33 @@ impl Run<Any> for Lamb<'_> {
             .map(|out| out.view(outputs::like(&beta2_pow)))
             .transpose()?;
         let mut master_param_out = outputs::wanted(self.master_param_out)?
-            .map(|out| {
-                out.view(outputs::like_optional(master_param.as_ref(), out, &param)?)
-            })
+            .map(|out| out.view(outputs::like_optional(master_param.as_ref(), out, &param)?))
             .transpose()?;
         call.run(|device, launch| {
-            device
-                .lamb(
-                    launch,
-                    &mut param_out,
-                    &mut moment1_out,
-                    &mut moment2_out,
-                    beta1_pow_out.as_mut(),
-                    beta2_pow_out.as_mut(),
-                    master_param_out.as_mut(),
-                    &param,
-                    &grad,
-                    &learning_rate,
-                    &moment1,
-                    &moment2,
-                    &beta1_pow,
-                    &beta2_pow,
-                    master_param.as_ref(),
-                    skip_update.as_ref(),
-                    f64::from(self.weight_decay),
-                    f64::from(self.beta1),
-                    f64::from(self.beta2),
-                    f64::from(self.epsilon),
-                    self.always_adapt,
-                    self.multi_precision,
-                )
+            device.lamb(
+                launch,
+                &mut param_out,
+                &mut moment1_out,
+                &mut moment2_out,
+                beta1_pow_out.as_mut(),
+                beta2_pow_out.as_mut(),
+                master_param_out.as_mut(),
+                &param,
+                &grad,
+                &learning_rate,
+                &moment1,
+                &moment2,
+                &beta1_pow,
+                &beta2_pow,
+                master_param.as_ref(),
+                skip_update.as_ref(),
+                f64::from(self.weight_decay),
+                f64::from(self.beta1),
+                f64::from(self.beta2),
+                f64::from(self.epsilon),
+                self.always_adapt,
+                self.multi_precision,
+            )
         })
     }
 }
@@ -974,44 +928,40 @@ impl Run<Any> for Nadam<'_> {
         let moment2 = self.moment2.view()?;
         let master_param = self.master_param.map(Tensor::view).transpose()?;
         let mut param_out = self.param_out.view(outputs::like(&param))?;
-        let mut momentum_decay_pow_out = self
-            .momentum_decay_pow_out
-            .view(outputs::like(&momentum_decay_pow))?;
+        let mut momentum_decay_pow_out =
+            self.momentum_decay_pow_out.view(outputs::like(&momentum_decay_pow))?;
         let mut beta2_pow_out = self.beta2_pow_out.view(outputs::like(&beta2_pow))?;
         let mut mu_product_out = self.mu_product_out.view(outputs::like(&mu_product))?;
         let mut moment1_out = self.moment1_out.view(outputs::like(&moment1))?;
         let mut moment2_out = self.moment2_out.view(outputs::like(&moment2))?;
         let mut master_param_out = outputs::wanted(self.master_param_out)?
-            .map(|out| {
-                out.view(outputs::like_optional(master_param.as_ref(), out, &param)?)
-            })
+            .map(|out| out.view(outputs::like_optional(master_param.as_ref(), out, &param)?))
             .transpose()?;
         call.run(|device, launch| {
-            device
-                .nadam(
-                    launch,
-                    &mut param_out,
-                    &mut momentum_decay_pow_out,
-                    &mut beta2_pow_out,
-                    &mut mu_product_out,
-                    &mut moment1_out,
-                    &mut moment2_out,
-                    master_param_out.as_mut(),
-                    &param,
-                    &grad,
-                    &learning_rate,
-                    &momentum_decay_pow,
-                    &beta2_pow,
-                    &mu_product,
-                    &moment1,
-                    &moment2,
-                    master_param.as_ref(),
-                    f64::from(self.beta1),
-                    f64::from(self.beta2),
-                    f64::from(self.epsilon),
-                    f64::from(self.momentum_decay),
-                    self.multi_precision,
-                )
+            device.nadam(
+                launch,
+                &mut param_out,
+                &mut momentum_decay_pow_out,
+                &mut beta2_pow_out,
+                &mut mu_product_out,
+                &mut moment1_out,
+                &mut moment2_out,
+                master_param_out.as_mut(),
+                &param,
+                &grad,
+                &learning_rate,
+                &momentum_decay_pow,
+                &beta2_pow,
+                &mu_product,
+                &moment1,
+                &moment2,
+                master_param.as_ref(),
+                f64::from(self.beta1),
+                f64::from(self.beta2),
+                f64::from(self.epsilon),
+                f64::from(self.momentum_decay),
+                self.multi_precision,
+            )
         })
     }
 }
@@ -1060,35 +1010,32 @@ impl Run<Any> for Radam<'_> {
         let mut moment1_out = self.moment1_out.view(outputs::like(&moment1))?;
         let mut moment2_out = self.moment2_out.view(outputs::like(&moment2))?;
         let mut master_param_out = outputs::wanted(self.master_param_out)?
-            .map(|out| {
-                out.view(outputs::like_optional(master_param.as_ref(), out, &param)?)
-            })
+            .map(|out| out.view(outputs::like_optional(master_param.as_ref(), out, &param)?))
             .transpose()?;
         call.run(|device, launch| {
-            device
-                .radam(
-                    launch,
-                    &mut param_out,
-                    &mut beta1_pow_out,
-                    &mut beta2_pow_out,
-                    &mut rho_out,
-                    &mut moment1_out,
-                    &mut moment2_out,
-                    master_param_out.as_mut(),
-                    &param,
-                    &grad,
-                    &learning_rate,
-                    &beta1_pow,
-                    &beta2_pow,
-                    &rho,
-                    &moment1,
-                    &moment2,
-                    master_param.as_ref(),
-                    f64::from(self.beta1),
-                    f64::from(self.beta2),
-                    f64::from(self.epsilon),
-                    self.multi_precision,
-                )
+            device.radam(
+                launch,
+                &mut param_out,
+                &mut beta1_pow_out,
+                &mut beta2_pow_out,
+                &mut rho_out,
+                &mut moment1_out,
+                &mut moment2_out,
+                master_param_out.as_mut(),
+                &param,
+                &grad,
+                &learning_rate,
+                &beta1_pow,
+                &beta2_pow,
+                &rho,
+                &moment1,
+                &moment2,
+                master_param.as_ref(),
+                f64::from(self.beta1),
+                f64::from(self.beta2),
+                f64::from(self.epsilon),
+                self.multi_precision,
+            )
         })
     }
 }
@@ -1125,31 +1072,26 @@ impl Run<Any> for Rprop<'_> {
         let etas = self.etas.view()?;
         let mut param_out = self.param_out.view(outputs::like(&param))?;
         let mut prev_out = self.prev_out.view(outputs::like(&prev))?;
-        let mut learning_rate_out = self
-            .learning_rate_out
-            .view(outputs::like(&learning_rate))?;
+        let mut learning_rate_out = self.learning_rate_out.view(outputs::like(&learning_rate))?;
         let mut master_param_out = outputs::wanted(self.master_param_out)?
-            .map(|out| {
-                out.view(outputs::like_optional(master_param.as_ref(), out, &param)?)
-            })
+            .map(|out| out.view(outputs::like_optional(master_param.as_ref(), out, &param)?))
             .transpose()?;
         call.run(|device, launch| {
-            device
-                .rprop(
-                    launch,
-                    &mut param_out,
-                    &mut prev_out,
-                    &mut learning_rate_out,
-                    master_param_out.as_mut(),
-                    &param,
-                    &grad,
-                    &prev,
-                    &learning_rate,
-                    master_param.as_ref(),
-                    &learning_rate_range,
-                    &etas,
-                    self.multi_precision,
-                )
+            device.rprop(
+                launch,
+                &mut param_out,
+                &mut prev_out,
+                &mut learning_rate_out,
+                master_param_out.as_mut(),
+                &param,
+                &grad,
+                &prev,
+                &learning_rate,
+                master_param.as_ref(),
+                &learning_rate_range,
+                &etas,
+                self.multi_precision,
+            )
         })
     }
 }
@@ -1188,27 +1130,24 @@ impl Run<Any> for Asgd<'_> {
         let mut d_out = self.d_out.view(outputs::like(&d))?;
         let mut old_grad_out = self.old_grad_out.view(outputs::like(&old_grad))?;
         let mut master_param_out = outputs::wanted(self.master_param_out)?
-            .map(|out| {
-                out.view(outputs::like_optional(master_param.as_ref(), out, &param)?)
-            })
+            .map(|out| out.view(outputs::like_optional(master_param.as_ref(), out, &param)?))
             .transpose()?;
         call.run(|device, launch| {
-            device
-                .asgd(
-                    launch,
-                    &mut param_out,
-                    &mut d_out,
-                    &mut old_grad_out,
-                    master_param_out.as_mut(),
-                    &param,
-                    &grad,
-                    &learning_rate,
-                    &d,
-                    &old_grad,
-                    &batches,
-                    master_param.as_ref(),
-                    self.multi_precision,
-                )
+            device.asgd(
+                launch,
+                &mut param_out,
+                &mut d_out,
+                &mut old_grad_out,
+                master_param_out.as_mut(),
+                &param,
+                &grad,
+                &learning_rate,
+                &d,
+                &old_grad,
+                &batches,
+                master_param.as_ref(),
+                self.multi_precision,
+            )
         })
     }
 }
@@ -1248,36 +1187,30 @@ impl Run<Any> for AverageAccumulates<'_> {
         let mut out_sum_1 = self.out_sum_1.view(outputs::like(&in_sum_1))?;
         let mut out_sum_2 = self.out_sum_2.view(outputs::like(&in_sum_2))?;
         let mut out_sum_3 = self.out_sum_3.view(outputs::like(&in_sum_3))?;
-        let mut out_num_accumulates = self
-            .out_num_accumulates
-            .view(outputs::like(&in_num_accumulates))?;
-        let mut out_old_num_accumulates = self
-            .out_old_num_accumulates
-            .view(outputs::like(&in_old_num_accumulates))?;
-        let mut out_num_updates = self
-            .out_num_updates
-            .view(outputs::like(&in_num_updates))?;
+        let mut out_num_accumulates = self.out_num_accumulates.view(outputs::like(&in_num_accumulates))?;
+        let mut out_old_num_accumulates =
+            self.out_old_num_accumulates.view(outputs::like(&in_old_num_accumulates))?;
+        let mut out_num_updates = self.out_num_updates.view(outputs::like(&in_num_updates))?;
         call.run(|device, launch| {
-            device
-                .average_accumulates(
-                    launch,
-                    &mut out_sum_1,
-                    &mut out_sum_2,
-                    &mut out_sum_3,
-                    &mut out_num_accumulates,
-                    &mut out_old_num_accumulates,
-                    &mut out_num_updates,
-                    &param,
-                    &in_sum_1,
-                    &in_sum_2,
-                    &in_sum_3,
-                    &in_num_accumulates,
-                    &in_old_num_accumulates,
-                    &in_num_updates,
-                    f64::from(self.average_window),
-                    self.max_average_window,
-                    self.min_average_window,
-                )
+            device.average_accumulates(
+                launch,
+                &mut out_sum_1,
+                &mut out_sum_2,
+                &mut out_sum_3,
+                &mut out_num_accumulates,
+                &mut out_old_num_accumulates,
+                &mut out_num_updates,
+                &param,
+                &in_sum_1,
+                &in_sum_2,
+                &in_sum_3,
+                &in_num_accumulates,
+                &in_old_num_accumulates,
+                &in_num_updates,
+                f64::from(self.average_window),
+                self.max_average_window,
+                self.min_average_window,
+            )
         })
     }
 }

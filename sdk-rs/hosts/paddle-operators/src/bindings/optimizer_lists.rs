@@ -2,12 +2,12 @@
 
 //! Optimisers that step several parameters at once, and the factor of the loss.
 
-use tenon::device::DataType;
-use tenon::device::Release;
 use crate::error::Result;
 use crate::kernel::outputs;
-use crate::kernel::{FLOATS, kernel};
 use crate::kernel::{Any, Call, Output, Registry, Run, Scalar, Tensor};
+use crate::kernel::{FLOATS, kernel};
+use tenon::device::DataType;
+use tenon::device::Release;
 
 /// Registers the kernels of this group.
 pub(super) fn register(registry: Registry) -> Result<()> {
@@ -25,10 +25,7 @@ pub(super) fn register(registry: Registry) -> Result<()> {
     if registry.release() >= Release::V3_0 {
         registry.add_any::<FusedAdam<'static>>(&["fused_adam"], &[FLOATS])?;
     }
-    registry
-        .add_any::<
-            CheckFiniteAndUnscale<'static>,
-        >(&["check_finite_and_unscale"], &[FLOATS])?;
+    registry.add_any::<CheckFiniteAndUnscale<'static>>(&["check_finite_and_unscale"], &[FLOATS])?;
     registry.add_any::<UpdateLossScaling<'static>>(&["update_loss_scaling"], &[FLOATS])?;
     Ok(())
 }
@@ -60,32 +57,16 @@ kernel! {
 }
 impl Run<Any> for MergedMomentum<'_> {
     fn run(self, call: &Call) -> Result<()> {
-        let param = self
-            .param
-            .into_iter()
-            .map(Tensor::view)
-            .collect::<Result<Vec<_>>>()?;
+        let param = self.param.into_iter().map(Tensor::view).collect::<Result<Vec<_>>>()?;
         let grad = self.grad.into_iter().map(Tensor::view).collect::<Result<Vec<_>>>()?;
-        let velocity = self
-            .velocity
-            .into_iter()
-            .map(Tensor::view)
-            .collect::<Result<Vec<_>>>()?;
-        let learning_rate = self
-            .learning_rate
-            .into_iter()
-            .map(Tensor::view)
-            .collect::<Result<Vec<_>>>()?;
+        let velocity = self.velocity.into_iter().map(Tensor::view).collect::<Result<Vec<_>>>()?;
+        let learning_rate = self.learning_rate.into_iter().map(Tensor::view).collect::<Result<Vec<_>>>()?;
         let master_param = self
             .master_param
             .map(|list| list.into_iter().map(Tensor::view).collect::<Result<Vec<_>>>())
             .transpose()?;
-        let regularization_coeff: Vec<f64> = self
-            .regularization_coeff
-            .iter()
-            .copied()
-            .map(f64::from)
-            .collect();
+        let regularization_coeff: Vec<f64> =
+            self.regularization_coeff.iter().copied().map(f64::from).collect();
         let ty = outputs::like_first(param.iter())?;
         let mut param_out = outputs::views(self.param_out, |_| Ok(ty))?;
         let ty = outputs::like_first(velocity.iter())?;
@@ -93,24 +74,23 @@ impl Run<Any> for MergedMomentum<'_> {
         let ty = DataType::FLOAT32;
         let mut master_param_out = outputs::views(self.master_param_out, |_| Ok(ty))?;
         call.run(|device, launch| {
-            device
-                .merged_momentum(
-                    launch,
-                    &mut param_out,
-                    &mut velocity_out,
-                    &mut master_param_out,
-                    &param,
-                    &grad,
-                    &velocity,
-                    &learning_rate,
-                    master_param.as_deref(),
-                    f64::from(self.mu),
-                    self.use_nesterov,
-                    &self.regularization_method,
-                    &regularization_coeff,
-                    self.multi_precision,
-                    f64::from(self.rescale_grad),
-                )
+            device.merged_momentum(
+                launch,
+                &mut param_out,
+                &mut velocity_out,
+                &mut master_param_out,
+                &param,
+                &grad,
+                &velocity,
+                &learning_rate,
+                master_param.as_deref(),
+                f64::from(self.mu),
+                self.use_nesterov,
+                &self.regularization_method,
+                &regularization_coeff,
+                self.multi_precision,
+                f64::from(self.rescale_grad),
+            )
         })
     }
 }
@@ -142,32 +122,15 @@ kernel! {
 }
 impl Run<Any> for LarsMomentum<'_> {
     fn run(self, call: &Call) -> Result<()> {
-        let param = self
-            .param
-            .into_iter()
-            .map(Tensor::view)
-            .collect::<Result<Vec<_>>>()?;
-        let velocity = self
-            .velocity
-            .into_iter()
-            .map(Tensor::view)
-            .collect::<Result<Vec<_>>>()?;
-        let learning_rate = self
-            .learning_rate
-            .into_iter()
-            .map(Tensor::view)
-            .collect::<Result<Vec<_>>>()?;
+        let param = self.param.into_iter().map(Tensor::view).collect::<Result<Vec<_>>>()?;
+        let velocity = self.velocity.into_iter().map(Tensor::view).collect::<Result<Vec<_>>>()?;
+        let learning_rate = self.learning_rate.into_iter().map(Tensor::view).collect::<Result<Vec<_>>>()?;
         let grad = self.grad.into_iter().map(Tensor::view).collect::<Result<Vec<_>>>()?;
         let master_param = self
             .master_param
             .map(|list| list.into_iter().map(Tensor::view).collect::<Result<Vec<_>>>())
             .transpose()?;
-        let weight_decay: Vec<f64> = self
-            .weight_decay
-            .iter()
-            .copied()
-            .map(f64::from)
-            .collect();
+        let weight_decay: Vec<f64> = self.weight_decay.iter().copied().map(f64::from).collect();
         let ty = outputs::like_first(param.iter())?;
         let mut param_out = outputs::views(self.param_out, |_| Ok(ty))?;
         let ty = outputs::like_first(velocity.iter())?;
@@ -175,24 +138,23 @@ impl Run<Any> for LarsMomentum<'_> {
         let ty = DataType::FLOAT32;
         let mut master_param_out = outputs::views(self.master_param_out, |_| Ok(ty))?;
         call.run(|device, launch| {
-            device
-                .lars_momentum(
-                    launch,
-                    &mut param_out,
-                    &mut velocity_out,
-                    &mut master_param_out,
-                    &param,
-                    &velocity,
-                    &learning_rate,
-                    &grad,
-                    master_param.as_deref(),
-                    &weight_decay,
-                    f64::from(self.mu),
-                    f64::from(self.lars_coeff),
-                    f64::from(self.epsilon),
-                    self.multi_precision,
-                    f64::from(self.rescale_grad),
-                )
+            device.lars_momentum(
+                launch,
+                &mut param_out,
+                &mut velocity_out,
+                &mut master_param_out,
+                &param,
+                &velocity,
+                &learning_rate,
+                &grad,
+                master_param.as_deref(),
+                &weight_decay,
+                f64::from(self.mu),
+                f64::from(self.lars_coeff),
+                f64::from(self.epsilon),
+                self.multi_precision,
+                f64::from(self.rescale_grad),
+            )
         })
     }
 }
@@ -229,37 +191,13 @@ kernel! {
 }
 impl Run<Any> for MergedAdamUntilV2_6<'_> {
     fn run(self, call: &Call) -> Result<()> {
-        let param = self
-            .param
-            .into_iter()
-            .map(Tensor::view)
-            .collect::<Result<Vec<_>>>()?;
+        let param = self.param.into_iter().map(Tensor::view).collect::<Result<Vec<_>>>()?;
         let grad = self.grad.into_iter().map(Tensor::view).collect::<Result<Vec<_>>>()?;
-        let learning_rate = self
-            .learning_rate
-            .into_iter()
-            .map(Tensor::view)
-            .collect::<Result<Vec<_>>>()?;
-        let moment1 = self
-            .moment1
-            .into_iter()
-            .map(Tensor::view)
-            .collect::<Result<Vec<_>>>()?;
-        let moment2 = self
-            .moment2
-            .into_iter()
-            .map(Tensor::view)
-            .collect::<Result<Vec<_>>>()?;
-        let beta1_pow = self
-            .beta1_pow
-            .into_iter()
-            .map(Tensor::view)
-            .collect::<Result<Vec<_>>>()?;
-        let beta2_pow = self
-            .beta2_pow
-            .into_iter()
-            .map(Tensor::view)
-            .collect::<Result<Vec<_>>>()?;
+        let learning_rate = self.learning_rate.into_iter().map(Tensor::view).collect::<Result<Vec<_>>>()?;
+        let moment1 = self.moment1.into_iter().map(Tensor::view).collect::<Result<Vec<_>>>()?;
+        let moment2 = self.moment2.into_iter().map(Tensor::view).collect::<Result<Vec<_>>>()?;
+        let beta1_pow = self.beta1_pow.into_iter().map(Tensor::view).collect::<Result<Vec<_>>>()?;
+        let beta2_pow = self.beta2_pow.into_iter().map(Tensor::view).collect::<Result<Vec<_>>>()?;
         let master_param = self
             .master_param
             .map(|list| list.into_iter().map(Tensor::view).collect::<Result<Vec<_>>>())
@@ -280,32 +218,31 @@ impl Run<Any> for MergedAdamUntilV2_6<'_> {
         let ty = DataType::FLOAT32;
         let mut master_param_out = outputs::views(self.master_param_out, |_| Ok(ty))?;
         call.run(|device, launch| {
-            device
-                .merged_adam(
-                    launch,
-                    &mut param_out,
-                    &mut moment1_out,
-                    &mut moment2_out,
-                    &mut [],
-                    &mut beta1_pow_out,
-                    &mut beta2_pow_out,
-                    &mut master_param_out,
-                    &param,
-                    &grad,
-                    &learning_rate,
-                    &moment1,
-                    &moment2,
-                    None,
-                    &beta1_pow,
-                    &beta2_pow,
-                    master_param.as_deref(),
-                    beta1,
-                    beta2,
-                    epsilon,
-                    self.multi_precision,
-                    self.use_global_beta_pow,
-                    false,
-                )
+            device.merged_adam(
+                launch,
+                &mut param_out,
+                &mut moment1_out,
+                &mut moment2_out,
+                &mut [],
+                &mut beta1_pow_out,
+                &mut beta2_pow_out,
+                &mut master_param_out,
+                &param,
+                &grad,
+                &learning_rate,
+                &moment1,
+                &moment2,
+                None,
+                &beta1_pow,
+                &beta2_pow,
+                master_param.as_deref(),
+                beta1,
+                beta2,
+                epsilon,
+                self.multi_precision,
+                self.use_global_beta_pow,
+                false,
+            )
         })
     }
 }
@@ -345,41 +282,17 @@ kernel! {
 }
 impl Run<Any> for MergedAdam<'_> {
     fn run(self, call: &Call) -> Result<()> {
-        let param = self
-            .param
-            .into_iter()
-            .map(Tensor::view)
-            .collect::<Result<Vec<_>>>()?;
+        let param = self.param.into_iter().map(Tensor::view).collect::<Result<Vec<_>>>()?;
         let grad = self.grad.into_iter().map(Tensor::view).collect::<Result<Vec<_>>>()?;
-        let learning_rate = self
-            .learning_rate
-            .into_iter()
-            .map(Tensor::view)
-            .collect::<Result<Vec<_>>>()?;
-        let moment1 = self
-            .moment1
-            .into_iter()
-            .map(Tensor::view)
-            .collect::<Result<Vec<_>>>()?;
-        let moment2 = self
-            .moment2
-            .into_iter()
-            .map(Tensor::view)
-            .collect::<Result<Vec<_>>>()?;
+        let learning_rate = self.learning_rate.into_iter().map(Tensor::view).collect::<Result<Vec<_>>>()?;
+        let moment1 = self.moment1.into_iter().map(Tensor::view).collect::<Result<Vec<_>>>()?;
+        let moment2 = self.moment2.into_iter().map(Tensor::view).collect::<Result<Vec<_>>>()?;
         let moment2_max = self
             .moment2_max
             .map(|list| list.into_iter().map(Tensor::view).collect::<Result<Vec<_>>>())
             .transpose()?;
-        let beta1_pow = self
-            .beta1_pow
-            .into_iter()
-            .map(Tensor::view)
-            .collect::<Result<Vec<_>>>()?;
-        let beta2_pow = self
-            .beta2_pow
-            .into_iter()
-            .map(Tensor::view)
-            .collect::<Result<Vec<_>>>()?;
+        let beta1_pow = self.beta1_pow.into_iter().map(Tensor::view).collect::<Result<Vec<_>>>()?;
+        let beta2_pow = self.beta2_pow.into_iter().map(Tensor::view).collect::<Result<Vec<_>>>()?;
         let master_param = self
             .master_param
             .map(|list| list.into_iter().map(Tensor::view).collect::<Result<Vec<_>>>())
@@ -402,32 +315,31 @@ impl Run<Any> for MergedAdam<'_> {
         let ty = DataType::FLOAT32;
         let mut master_param_out = outputs::views(self.master_param_out, |_| Ok(ty))?;
         call.run(|device, launch| {
-            device
-                .merged_adam(
-                    launch,
-                    &mut param_out,
-                    &mut moment1_out,
-                    &mut moment2_out,
-                    &mut moment2_max_out,
-                    &mut beta1_pow_out,
-                    &mut beta2_pow_out,
-                    &mut master_param_out,
-                    &param,
-                    &grad,
-                    &learning_rate,
-                    &moment1,
-                    &moment2,
-                    moment2_max.as_deref(),
-                    &beta1_pow,
-                    &beta2_pow,
-                    master_param.as_deref(),
-                    beta1,
-                    beta2,
-                    epsilon,
-                    self.multi_precision,
-                    self.use_global_beta_pow,
-                    self.amsgrad,
-                )
+            device.merged_adam(
+                launch,
+                &mut param_out,
+                &mut moment1_out,
+                &mut moment2_out,
+                &mut moment2_max_out,
+                &mut beta1_pow_out,
+                &mut beta2_pow_out,
+                &mut master_param_out,
+                &param,
+                &grad,
+                &learning_rate,
+                &moment1,
+                &moment2,
+                moment2_max.as_deref(),
+                &beta1_pow,
+                &beta2_pow,
+                master_param.as_deref(),
+                beta1,
+                beta2,
+                epsilon,
+                self.multi_precision,
+                self.use_global_beta_pow,
+                self.amsgrad,
+            )
         })
     }
 }
@@ -468,33 +380,13 @@ kernel! {
 }
 impl Run<Any> for FusedAdamUntilV2_6<'_> {
     fn run(self, call: &Call) -> Result<()> {
-        let param = self
-            .param
-            .into_iter()
-            .map(Tensor::view)
-            .collect::<Result<Vec<_>>>()?;
+        let param = self.param.into_iter().map(Tensor::view).collect::<Result<Vec<_>>>()?;
         let grad = self.grad.into_iter().map(Tensor::view).collect::<Result<Vec<_>>>()?;
         let learning_rate = self.learning_rate.view()?;
-        let moment1 = self
-            .moment1
-            .into_iter()
-            .map(Tensor::view)
-            .collect::<Result<Vec<_>>>()?;
-        let moment2 = self
-            .moment2
-            .into_iter()
-            .map(Tensor::view)
-            .collect::<Result<Vec<_>>>()?;
-        let beta1_pow = self
-            .beta1_pow
-            .into_iter()
-            .map(Tensor::view)
-            .collect::<Result<Vec<_>>>()?;
-        let beta2_pow = self
-            .beta2_pow
-            .into_iter()
-            .map(Tensor::view)
-            .collect::<Result<Vec<_>>>()?;
+        let moment1 = self.moment1.into_iter().map(Tensor::view).collect::<Result<Vec<_>>>()?;
+        let moment2 = self.moment2.into_iter().map(Tensor::view).collect::<Result<Vec<_>>>()?;
+        let beta1_pow = self.beta1_pow.into_iter().map(Tensor::view).collect::<Result<Vec<_>>>()?;
+        let beta2_pow = self.beta2_pow.into_iter().map(Tensor::view).collect::<Result<Vec<_>>>()?;
         let master_param = self
             .master_param
             .map(|list| list.into_iter().map(Tensor::view).collect::<Result<Vec<_>>>())
@@ -516,35 +408,34 @@ impl Run<Any> for FusedAdamUntilV2_6<'_> {
         let ty = DataType::FLOAT32;
         let mut master_param_out = outputs::views(self.master_param_out, |_| Ok(ty))?;
         call.run(|device, launch| {
-            device
-                .fused_adam(
-                    launch,
-                    &mut param_out,
-                    &mut moment1_out,
-                    &mut moment2_out,
-                    &mut [],
-                    &mut beta1_pow_out,
-                    &mut beta2_pow_out,
-                    &mut master_param_out,
-                    &param,
-                    &grad,
-                    &learning_rate,
-                    &moment1,
-                    &moment2,
-                    None,
-                    &beta1_pow,
-                    &beta2_pow,
-                    master_param.as_deref(),
-                    skip_update.as_ref(),
-                    beta1,
-                    beta2,
-                    epsilon,
-                    f64::from(self.weight_decay),
-                    self.use_adamw,
-                    self.multi_precision,
-                    self.use_global_beta_pow,
-                    false,
-                )
+            device.fused_adam(
+                launch,
+                &mut param_out,
+                &mut moment1_out,
+                &mut moment2_out,
+                &mut [],
+                &mut beta1_pow_out,
+                &mut beta2_pow_out,
+                &mut master_param_out,
+                &param,
+                &grad,
+                &learning_rate,
+                &moment1,
+                &moment2,
+                None,
+                &beta1_pow,
+                &beta2_pow,
+                master_param.as_deref(),
+                skip_update.as_ref(),
+                beta1,
+                beta2,
+                epsilon,
+                f64::from(self.weight_decay),
+                self.use_adamw,
+                self.multi_precision,
+                self.use_global_beta_pow,
+                false,
+            )
         })
     }
 }
@@ -588,37 +479,17 @@ kernel! {
 }
 impl Run<Any> for FusedAdam<'_> {
     fn run(self, call: &Call) -> Result<()> {
-        let param = self
-            .param
-            .into_iter()
-            .map(Tensor::view)
-            .collect::<Result<Vec<_>>>()?;
+        let param = self.param.into_iter().map(Tensor::view).collect::<Result<Vec<_>>>()?;
         let grad = self.grad.into_iter().map(Tensor::view).collect::<Result<Vec<_>>>()?;
         let learning_rate = self.learning_rate.view()?;
-        let moment1 = self
-            .moment1
-            .into_iter()
-            .map(Tensor::view)
-            .collect::<Result<Vec<_>>>()?;
-        let moment2 = self
-            .moment2
-            .into_iter()
-            .map(Tensor::view)
-            .collect::<Result<Vec<_>>>()?;
+        let moment1 = self.moment1.into_iter().map(Tensor::view).collect::<Result<Vec<_>>>()?;
+        let moment2 = self.moment2.into_iter().map(Tensor::view).collect::<Result<Vec<_>>>()?;
         let moment2_max = self
             .moment2_max
             .map(|list| list.into_iter().map(Tensor::view).collect::<Result<Vec<_>>>())
             .transpose()?;
-        let beta1_pow = self
-            .beta1_pow
-            .into_iter()
-            .map(Tensor::view)
-            .collect::<Result<Vec<_>>>()?;
-        let beta2_pow = self
-            .beta2_pow
-            .into_iter()
-            .map(Tensor::view)
-            .collect::<Result<Vec<_>>>()?;
+        let beta1_pow = self.beta1_pow.into_iter().map(Tensor::view).collect::<Result<Vec<_>>>()?;
+        let beta2_pow = self.beta2_pow.into_iter().map(Tensor::view).collect::<Result<Vec<_>>>()?;
         let master_param = self
             .master_param
             .map(|list| list.into_iter().map(Tensor::view).collect::<Result<Vec<_>>>())
@@ -642,35 +513,34 @@ impl Run<Any> for FusedAdam<'_> {
         let ty = DataType::FLOAT32;
         let mut master_param_out = outputs::views(self.master_param_out, |_| Ok(ty))?;
         call.run(|device, launch| {
-            device
-                .fused_adam(
-                    launch,
-                    &mut param_out,
-                    &mut moment1_out,
-                    &mut moment2_out,
-                    &mut moment2_max_out,
-                    &mut beta1_pow_out,
-                    &mut beta2_pow_out,
-                    &mut master_param_out,
-                    &param,
-                    &grad,
-                    &learning_rate,
-                    &moment1,
-                    &moment2,
-                    moment2_max.as_deref(),
-                    &beta1_pow,
-                    &beta2_pow,
-                    master_param.as_deref(),
-                    skip_update.as_ref(),
-                    beta1,
-                    beta2,
-                    epsilon,
-                    f64::from(self.weight_decay),
-                    self.use_adamw,
-                    self.multi_precision,
-                    self.use_global_beta_pow,
-                    self.amsgrad,
-                )
+            device.fused_adam(
+                launch,
+                &mut param_out,
+                &mut moment1_out,
+                &mut moment2_out,
+                &mut moment2_max_out,
+                &mut beta1_pow_out,
+                &mut beta2_pow_out,
+                &mut master_param_out,
+                &param,
+                &grad,
+                &learning_rate,
+                &moment1,
+                &moment2,
+                moment2_max.as_deref(),
+                &beta1_pow,
+                &beta2_pow,
+                master_param.as_deref(),
+                skip_update.as_ref(),
+                beta1,
+                beta2,
+                epsilon,
+                f64::from(self.weight_decay),
+                self.use_adamw,
+                self.multi_precision,
+                self.use_global_beta_pow,
+                self.amsgrad,
+            )
         })
     }
 }
@@ -691,14 +561,7 @@ impl Run<Any> for CheckFiniteAndUnscale<'_> {
         let mut outs = outputs::views(self.outs, |_| Ok(ty))?;
         let mut found_infinite = self.found_infinite.view(DataType::BOOL)?;
         call.run(|device, launch| {
-            device
-                .check_finite_and_unscale(
-                    launch,
-                    &mut outs,
-                    &mut found_infinite,
-                    &xs,
-                    &scale,
-                )
+            device.check_finite_and_unscale(launch, &mut outs, &mut found_infinite, &xs, &scale)
         })
     }
 }
@@ -738,32 +601,27 @@ impl Run<Any> for UpdateLossScaling<'_> {
         let stop_update = self.stop_update.to_i64()? != 0;
         let ty = outputs::like_first(xs.iter())?;
         let mut outs = outputs::views(self.outs, |_| Ok(ty))?;
-        let mut loss_scaling = self
-            .loss_scaling
-            .view(outputs::like(&prev_loss_scaling))?;
-        let mut out_good_steps = self
-            .out_good_steps
-            .view(outputs::like(&in_good_steps))?;
+        let mut loss_scaling = self.loss_scaling.view(outputs::like(&prev_loss_scaling))?;
+        let mut out_good_steps = self.out_good_steps.view(outputs::like(&in_good_steps))?;
         let mut out_bad_steps = self.out_bad_steps.view(outputs::like(&in_bad_steps))?;
         call.run(|device, launch| {
-            device
-                .update_loss_scaling(
-                    launch,
-                    &mut outs,
-                    &mut loss_scaling,
-                    &mut out_good_steps,
-                    &mut out_bad_steps,
-                    &xs,
-                    &found_infinite,
-                    &prev_loss_scaling,
-                    &in_good_steps,
-                    &in_bad_steps,
-                    i64::from(self.incr_every_n_steps),
-                    i64::from(self.decr_every_n_nan_or_inf),
-                    f64::from(self.incr_ratio),
-                    f64::from(self.decr_ratio),
-                    stop_update,
-                )
+            device.update_loss_scaling(
+                launch,
+                &mut outs,
+                &mut loss_scaling,
+                &mut out_good_steps,
+                &mut out_bad_steps,
+                &xs,
+                &found_infinite,
+                &prev_loss_scaling,
+                &in_good_steps,
+                &in_bad_steps,
+                i64::from(self.incr_every_n_steps),
+                i64::from(self.decr_every_n_nan_or_inf),
+                f64::from(self.incr_ratio),
+                f64::from(self.decr_ratio),
+                stop_update,
+            )
         })
     }
 }

@@ -2,113 +2,79 @@
 
 //! Training with simulated quantisation, and gradients.
 
-use tenon::device::Release;
 use crate::error::Result;
 use crate::kernel::elementwise;
 use crate::kernel::outputs;
-use crate::kernel::{FLOATS, INTEGERS, kernel};
 use crate::kernel::{Any, Call, Output, Registry, Run, Tensor};
+use crate::kernel::{FLOATS, INTEGERS, kernel};
+use tenon::device::Release;
 
 /// Registers the kernels of this group.
 pub(super) fn register(registry: Registry) -> Result<()> {
     if registry.release() >= Release::V3_0 {
-        registry
-            .add_any::<
-                FakeQuantizeAbsMax<'static>,
-            >(&["fake_quantize_abs_max"], &[FLOATS])?;
+        registry.add_any::<FakeQuantizeAbsMax<'static>>(&["fake_quantize_abs_max"], &[FLOATS])?;
+    }
+    if registry.release() >= Release::V3_0 {
+        registry.add_any::<FakeQuantizeDequantizeAbsMax<'static>>(&["fake_quantize_abs_max"], &[FLOATS])?;
+    }
+    if registry.release() >= Release::V3_0 {
+        registry.add_any::<FakeQuantizeDequantizeAbsMaxGrad<'static>>(&["copy_dx"], &[FLOATS])?;
+    }
+    if registry.release() >= Release::V3_0 {
+        registry.add_any::<FakeChannelWiseQuantizeDequantizeAbsMax<'static>>(
+            &["fake_quantize_abs_max"],
+            &[FLOATS],
+        )?;
+    }
+    if registry.release() >= Release::V3_0 {
+        registry.add_any::<FakeChannelWiseQuantizeDequantizeAbsMaxGrad<'static>>(&["copy_dx"], &[FLOATS])?;
+    }
+    if registry.release() >= Release::V3_0 {
+        registry.add_any::<FakeQuantizeMovingAverageAbsMax<'static>>(
+            &["fake_quantize_moving_average"],
+            &[FLOATS],
+        )?;
+    }
+    if registry.release() >= Release::V3_0 {
+        registry.add_any::<FakeQuantizeDequantizeMovingAverageAbsMax<'static>>(
+            &["fake_quantize_moving_average"],
+            &[FLOATS],
+        )?;
     }
     if registry.release() >= Release::V3_0 {
         registry
-            .add_any::<
-                FakeQuantizeDequantizeAbsMax<'static>,
-            >(&["fake_quantize_abs_max"], &[FLOATS])?;
+            .add_any::<FakeQuantizeDequantizeMovingAverageAbsMaxGrad<'static>>(&["copy_dx"], &[FLOATS])?;
     }
     if registry.release() >= Release::V3_0 {
         registry
-            .add_any::<
-                FakeQuantizeDequantizeAbsMaxGrad<'static>,
-            >(&["copy_dx"], &[FLOATS])?;
+            .add_any::<MovingAverageAbsMaxScale<'static>>(&["moving_average_abs_max_scale"], &[FLOATS])?;
     }
     if registry.release() >= Release::V3_0 {
-        registry
-            .add_any::<
-                FakeChannelWiseQuantizeDequantizeAbsMax<'static>,
-            >(&["fake_quantize_abs_max"], &[FLOATS])?;
+        registry.add_any::<FakeDequantizeMaxAbs<'static>>(&["dequantize_by_scale"], &[FLOATS])?;
     }
     if registry.release() >= Release::V3_0 {
-        registry
-            .add_any::<
-                FakeChannelWiseQuantizeDequantizeAbsMaxGrad<'static>,
-            >(&["copy_dx"], &[FLOATS])?;
-    }
-    if registry.release() >= Release::V3_0 {
-        registry
-            .add_any::<
-                FakeQuantizeMovingAverageAbsMax<'static>,
-            >(&["fake_quantize_moving_average"], &[FLOATS])?;
-    }
-    if registry.release() >= Release::V3_0 {
-        registry
-            .add_any::<
-                FakeQuantizeDequantizeMovingAverageAbsMax<'static>,
-            >(&["fake_quantize_moving_average"], &[FLOATS])?;
-    }
-    if registry.release() >= Release::V3_0 {
-        registry
-            .add_any::<
-                FakeQuantizeDequantizeMovingAverageAbsMaxGrad<'static>,
-            >(&["copy_dx"], &[FLOATS])?;
-    }
-    if registry.release() >= Release::V3_0 {
-        registry
-            .add_any::<
-                MovingAverageAbsMaxScale<'static>,
-            >(&["moving_average_abs_max_scale"], &[FLOATS])?;
-    }
-    if registry.release() >= Release::V3_0 {
-        registry
-            .add_any::<
-                FakeDequantizeMaxAbs<'static>,
-            >(&["dequantize_by_scale"], &[FLOATS])?;
-    }
-    if registry.release() >= Release::V3_0 {
-        registry
-            .add_any::<
-                FakeChannelWiseDequantizeMaxAbs<'static>,
-            >(&["dequantize_channels"], &[FLOATS])?;
+        registry.add_any::<FakeChannelWiseDequantizeMaxAbs<'static>>(&["dequantize_channels"], &[FLOATS])?;
     }
     if registry.release() >= Release::V3_0 {
         registry.add_any::<QuantizeLinear<'static>>(&["quantize_linear"], &[FLOATS])?;
     }
     if registry.release() >= Release::V3_0 {
-        registry
-            .add_any::<
-                QuantizeLinearDeprecatedInfer<'static>,
-            >(&["quantize_by_scale"], &[FLOATS])?;
+        registry.add_any::<QuantizeLinearDeprecatedInfer<'static>>(&["quantize_by_scale"], &[FLOATS])?;
     }
     if registry.release() >= Release::V3_0 {
         registry
-            .add_any::<
-                QuantizeLinearDeprecatedTrain<'static>,
-            >(&["quantize_linear_training"], &[FLOATS])?;
+            .add_any::<QuantizeLinearDeprecatedTrain<'static>>(&["quantize_linear_training"], &[FLOATS])?;
     }
     if registry.release() <= Release::V2_6 {
         registry
-            .add_any::<
-                DequantizeLinearUntilV2_6<'static>,
-            >(&["dequantize_by_scale"], &[FLOATS, INTEGERS])?;
+            .add_any::<DequantizeLinearUntilV2_6<'static>>(&["dequantize_by_scale"], &[FLOATS, INTEGERS])?;
+    }
+    if registry.release() >= Release::V3_0 {
+        registry.add_any::<DequantizeLinear<'static>>(&["dequantize_linear"], &[FLOATS, INTEGERS])?;
     }
     if registry.release() >= Release::V3_0 {
         registry
-            .add_any::<
-                DequantizeLinear<'static>,
-            >(&["dequantize_linear"], &[FLOATS, INTEGERS])?;
-    }
-    if registry.release() >= Release::V3_0 {
-        registry
-            .add_any::<
-                DequantizeLinearDeprecated<'static>,
-            >(&["dequantize_by_scale"], &[FLOATS, INTEGERS])?;
+            .add_any::<DequantizeLinearDeprecated<'static>>(&["dequantize_by_scale"], &[FLOATS, INTEGERS])?;
     }
     Ok(())
 }
@@ -127,17 +93,16 @@ impl Run<Any> for FakeQuantizeAbsMax<'_> {
         let mut out = self.out.view(outputs::like(&x))?;
         let mut out_scale = self.out_scale.view(outputs::like(&x))?;
         call.run(|device, launch| {
-            device
-                .fake_quantize_abs_max(
-                    launch,
-                    &mut out,
-                    &mut out_scale,
-                    &x,
-                    i64::from(self.bit_length),
-                    i64::from(self.round_type),
-                    -1,
-                    false,
-                )
+            device.fake_quantize_abs_max(
+                launch,
+                &mut out,
+                &mut out_scale,
+                &x,
+                i64::from(self.bit_length),
+                i64::from(self.round_type),
+                -1,
+                false,
+            )
         })
     }
 }
@@ -156,17 +121,16 @@ impl Run<Any> for FakeQuantizeDequantizeAbsMax<'_> {
         let mut out = self.out.view(outputs::like(&x))?;
         let mut out_scale = self.out_scale.view(outputs::like(&x))?;
         call.run(|device, launch| {
-            device
-                .fake_quantize_abs_max(
-                    launch,
-                    &mut out,
-                    &mut out_scale,
-                    &x,
-                    i64::from(self.bit_length),
-                    i64::from(self.round_type),
-                    -1,
-                    true,
-                )
+            device.fake_quantize_abs_max(
+                launch,
+                &mut out,
+                &mut out_scale,
+                &x,
+                i64::from(self.bit_length),
+                i64::from(self.round_type),
+                -1,
+                true,
+            )
         })
     }
 }
@@ -182,13 +146,9 @@ kernel! {
 impl Run<Any> for FakeQuantizeDequantizeAbsMaxGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let dout = self.dout.view()?;
-        elementwise::gradient(
-            call,
-            self.dx,
-            -1,
-            &[&dout],
-            |device, launch, dx| device.copy_dx(launch, dx, &dout),
-        )
+        elementwise::gradient(call, self.dx, -1, &[&dout], |device, launch, dx| {
+            device.copy_dx(launch, dx, &dout)
+        })
     }
 }
 
@@ -206,17 +166,16 @@ impl Run<Any> for FakeChannelWiseQuantizeDequantizeAbsMax<'_> {
         let mut out = self.out.view(outputs::like(&x))?;
         let mut out_scale = self.out_scale.view(outputs::like(&x))?;
         call.run(|device, launch| {
-            device
-                .fake_quantize_abs_max(
-                    launch,
-                    &mut out,
-                    &mut out_scale,
-                    &x,
-                    i64::from(self.bit_length),
-                    i64::from(self.round_type),
-                    i64::from(self.quant_axis),
-                    true,
-                )
+            device.fake_quantize_abs_max(
+                launch,
+                &mut out,
+                &mut out_scale,
+                &x,
+                i64::from(self.bit_length),
+                i64::from(self.round_type),
+                i64::from(self.quant_axis),
+                true,
+            )
         })
     }
 }
@@ -232,13 +191,9 @@ kernel! {
 impl Run<Any> for FakeChannelWiseQuantizeDequantizeAbsMaxGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let dout = self.dout.view()?;
-        elementwise::gradient(
-            call,
-            self.dx,
-            -1,
-            &[&dout],
-            |device, launch, dx| device.copy_dx(launch, dx, &dout),
-        )
+        elementwise::gradient(call, self.dx, -1, &[&dout], |device, launch, dx| {
+            device.copy_dx(launch, dx, &dout)
+        })
     }
 }
 
@@ -267,33 +222,29 @@ impl Run<Any> for FakeQuantizeMovingAverageAbsMax<'_> {
         let in_accum = self.in_accum.map(Tensor::view).transpose()?;
         let in_state = self.in_state.map(Tensor::view).transpose()?;
         let mut out = self.out.view(outputs::like(&x))?;
-        let mut out_scale = outputs::wanted(self.out_scale)?
-            .map(|out| out.view(outputs::like(&x)))
-            .transpose()?;
-        let mut out_state = outputs::wanted(self.out_state)?
-            .map(|out| out.view(outputs::like(&x)))
-            .transpose()?;
-        let mut out_accum = outputs::wanted(self.out_accum)?
-            .map(|out| out.view(outputs::like(&x)))
-            .transpose()?;
+        let mut out_scale =
+            outputs::wanted(self.out_scale)?.map(|out| out.view(outputs::like(&x))).transpose()?;
+        let mut out_state =
+            outputs::wanted(self.out_state)?.map(|out| out.view(outputs::like(&x))).transpose()?;
+        let mut out_accum =
+            outputs::wanted(self.out_accum)?.map(|out| out.view(outputs::like(&x))).transpose()?;
         call.run(|device, launch| {
-            device
-                .fake_quantize_moving_average(
-                    launch,
-                    &mut out,
-                    out_scale.as_mut(),
-                    out_state.as_mut(),
-                    out_accum.as_mut(),
-                    &x,
-                    &in_scale,
-                    in_accum.as_ref(),
-                    in_state.as_ref(),
-                    f64::from(self.moving_rate),
-                    i64::from(self.bit_length),
-                    self.is_test,
-                    i64::from(self.round_type),
-                    false,
-                )
+            device.fake_quantize_moving_average(
+                launch,
+                &mut out,
+                out_scale.as_mut(),
+                out_state.as_mut(),
+                out_accum.as_mut(),
+                &x,
+                &in_scale,
+                in_accum.as_ref(),
+                in_state.as_ref(),
+                f64::from(self.moving_rate),
+                i64::from(self.bit_length),
+                self.is_test,
+                i64::from(self.round_type),
+                false,
+            )
         })
     }
 }
@@ -323,33 +274,29 @@ impl Run<Any> for FakeQuantizeDequantizeMovingAverageAbsMax<'_> {
         let in_accum = self.in_accum.map(Tensor::view).transpose()?;
         let in_state = self.in_state.map(Tensor::view).transpose()?;
         let mut out = self.out.view(outputs::like(&x))?;
-        let mut out_scale = outputs::wanted(self.out_scale)?
-            .map(|out| out.view(outputs::like(&x)))
-            .transpose()?;
-        let mut out_state = outputs::wanted(self.out_state)?
-            .map(|out| out.view(outputs::like(&x)))
-            .transpose()?;
-        let mut out_accum = outputs::wanted(self.out_accum)?
-            .map(|out| out.view(outputs::like(&x)))
-            .transpose()?;
+        let mut out_scale =
+            outputs::wanted(self.out_scale)?.map(|out| out.view(outputs::like(&x))).transpose()?;
+        let mut out_state =
+            outputs::wanted(self.out_state)?.map(|out| out.view(outputs::like(&x))).transpose()?;
+        let mut out_accum =
+            outputs::wanted(self.out_accum)?.map(|out| out.view(outputs::like(&x))).transpose()?;
         call.run(|device, launch| {
-            device
-                .fake_quantize_moving_average(
-                    launch,
-                    &mut out,
-                    out_scale.as_mut(),
-                    out_state.as_mut(),
-                    out_accum.as_mut(),
-                    &x,
-                    &in_scale,
-                    in_accum.as_ref(),
-                    in_state.as_ref(),
-                    f64::from(self.moving_rate),
-                    i64::from(self.bit_length),
-                    self.is_test,
-                    i64::from(self.round_type),
-                    true,
-                )
+            device.fake_quantize_moving_average(
+                launch,
+                &mut out,
+                out_scale.as_mut(),
+                out_state.as_mut(),
+                out_accum.as_mut(),
+                &x,
+                &in_scale,
+                in_accum.as_ref(),
+                in_state.as_ref(),
+                f64::from(self.moving_rate),
+                i64::from(self.bit_length),
+                self.is_test,
+                i64::from(self.round_type),
+                true,
+            )
         })
     }
 }
@@ -365,13 +312,9 @@ kernel! {
 impl Run<Any> for FakeQuantizeDequantizeMovingAverageAbsMaxGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let dout = self.dout.view()?;
-        elementwise::gradient(
-            call,
-            self.dx,
-            -1,
-            &[&dout],
-            |device, launch, dx| device.copy_dx(launch, dx, &dout),
-        )
+        elementwise::gradient(call, self.dx, -1, &[&dout], |device, launch, dx| {
+            device.copy_dx(launch, dx, &dout)
+        })
     }
 }
 
@@ -393,32 +336,26 @@ impl Run<Any> for MovingAverageAbsMaxScale<'_> {
         let x = self.x.view()?;
         let in_accum = self.in_accum.map(Tensor::view).transpose()?;
         let in_state = self.in_state.map(Tensor::view).transpose()?;
-        let mut out = outputs::wanted(self.out)?
-            .map(|out| out.view(outputs::like(&x)))
-            .transpose()?;
-        let mut out_scale = outputs::wanted(self.out_scale)?
-            .map(|out| out.view(outputs::like(&x)))
-            .transpose()?;
-        let mut out_state = outputs::wanted(self.out_state)?
-            .map(|out| out.view(outputs::like(&x)))
-            .transpose()?;
-        let mut out_accum = outputs::wanted(self.out_accum)?
-            .map(|out| out.view(outputs::like(&x)))
-            .transpose()?;
+        let mut out = outputs::wanted(self.out)?.map(|out| out.view(outputs::like(&x))).transpose()?;
+        let mut out_scale =
+            outputs::wanted(self.out_scale)?.map(|out| out.view(outputs::like(&x))).transpose()?;
+        let mut out_state =
+            outputs::wanted(self.out_state)?.map(|out| out.view(outputs::like(&x))).transpose()?;
+        let mut out_accum =
+            outputs::wanted(self.out_accum)?.map(|out| out.view(outputs::like(&x))).transpose()?;
         call.run(|device, launch| {
-            device
-                .moving_average_abs_max_scale(
-                    launch,
-                    out.as_mut(),
-                    out_scale.as_mut(),
-                    out_state.as_mut(),
-                    out_accum.as_mut(),
-                    &x,
-                    in_accum.as_ref(),
-                    in_state.as_ref(),
-                    f64::from(self.moving_rate),
-                    self.is_test,
-                )
+            device.moving_average_abs_max_scale(
+                launch,
+                out.as_mut(),
+                out_scale.as_mut(),
+                out_state.as_mut(),
+                out_accum.as_mut(),
+                &x,
+                in_accum.as_ref(),
+                in_state.as_ref(),
+                f64::from(self.moving_rate),
+                self.is_test,
+            )
         })
     }
 }
@@ -437,17 +374,7 @@ impl Run<Any> for FakeDequantizeMaxAbs<'_> {
         let scale = self.scale.view()?;
         let mut out = self.out.view(outputs::like(&scale))?;
         call.run(|device, launch| {
-            device
-                .dequantize_by_scale(
-                    launch,
-                    &mut out,
-                    &x,
-                    &scale,
-                    -1,
-                    8,
-                    f64::from(self.qmax),
-                    false,
-                )
+            device.dequantize_by_scale(launch, &mut out, &x, &scale, -1, 8, f64::from(self.qmax), false)
         })
     }
 }
@@ -463,29 +390,19 @@ kernel! {
 impl Run<Any> for FakeChannelWiseDequantizeMaxAbs<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
-        let scales = self
-            .scales
-            .into_iter()
-            .map(Tensor::view)
-            .collect::<Result<Vec<_>>>()?;
-        let quant_bits: Vec<i64> = self
-            .quant_bits
-            .iter()
-            .copied()
-            .map(i64::from)
-            .collect();
+        let scales = self.scales.into_iter().map(Tensor::view).collect::<Result<Vec<_>>>()?;
+        let quant_bits: Vec<i64> = self.quant_bits.iter().copied().map(i64::from).collect();
         let mut out = self.out.view(outputs::like(&x))?;
         call.run(|device, launch| {
-            device
-                .dequantize_channels(
-                    launch,
-                    &mut out,
-                    &x,
-                    &scales,
-                    &quant_bits,
-                    i64::from(self.quant_axis),
-                    i64::from(self.x_num_col_dims),
-                )
+            device.dequantize_channels(
+                launch,
+                &mut out,
+                &x,
+                &scales,
+                &quant_bits,
+                i64::from(self.quant_axis),
+                i64::from(self.x_num_col_dims),
+            )
         })
     }
 }
@@ -524,33 +441,29 @@ impl Run<Any> for QuantizeLinear<'_> {
         let in_accum = self.in_accum.map(Tensor::view).transpose()?;
         let in_state = self.in_state.map(Tensor::view).transpose()?;
         let mut out = self.out.view(outputs::like(&x))?;
-        let mut out_state = outputs::wanted(self.out_state)?
-            .map(|out| out.view(outputs::like(&x)))
-            .transpose()?;
-        let mut out_accum = outputs::wanted(self.out_accum)?
-            .map(|out| out.view(outputs::like(&x)))
-            .transpose()?;
-        let mut out_scale = outputs::wanted(self.out_scale)?
-            .map(|out| out.view(outputs::like(&x)))
-            .transpose()?;
+        let mut out_state =
+            outputs::wanted(self.out_state)?.map(|out| out.view(outputs::like(&x))).transpose()?;
+        let mut out_accum =
+            outputs::wanted(self.out_accum)?.map(|out| out.view(outputs::like(&x))).transpose()?;
+        let mut out_scale =
+            outputs::wanted(self.out_scale)?.map(|out| out.view(outputs::like(&x))).transpose()?;
         call.run(|device, launch| {
-            device
-                .quantize_linear(
-                    launch,
-                    &mut out,
-                    out_state.as_mut(),
-                    out_accum.as_mut(),
-                    out_scale.as_mut(),
-                    &x,
-                    scale.as_ref(),
-                    in_accum.as_ref(),
-                    in_state.as_ref(),
-                    i64::from(self.quant_axis),
-                    i64::from(self.qmax),
-                    i64::from(self.round_type),
-                    self.is_test,
-                    self.only_observer,
-                )
+            device.quantize_linear(
+                launch,
+                &mut out,
+                out_state.as_mut(),
+                out_accum.as_mut(),
+                out_scale.as_mut(),
+                &x,
+                scale.as_ref(),
+                in_accum.as_ref(),
+                in_state.as_ref(),
+                i64::from(self.quant_axis),
+                i64::from(self.qmax),
+                i64::from(self.round_type),
+                self.is_test,
+                self.only_observer,
+            )
         })
     }
 }
@@ -576,17 +489,16 @@ impl Run<Any> for QuantizeLinearDeprecatedInfer<'_> {
         let scale = self.scale.view()?;
         let mut out = self.out.view(outputs::like(&x))?;
         call.run(|device, launch| {
-            device
-                .quantize_by_scale(
-                    launch,
-                    &mut out,
-                    &x,
-                    &scale,
-                    i64::from(self.quant_axis),
-                    i64::from(self.qmax),
-                    i64::from(self.round_type),
-                    self.only_observer,
-                )
+            device.quantize_by_scale(
+                launch,
+                &mut out,
+                &x,
+                &scale,
+                i64::from(self.quant_axis),
+                i64::from(self.qmax),
+                i64::from(self.round_type),
+                self.only_observer,
+            )
         })
     }
 }
@@ -624,32 +536,28 @@ impl Run<Any> for QuantizeLinearDeprecatedTrain<'_> {
         let in_accum = self.in_accum.map(Tensor::view).transpose()?;
         let in_state = self.in_state.map(Tensor::view).transpose()?;
         let mut out = self.out.view(outputs::like(&x))?;
-        let mut out_state = outputs::wanted(self.out_state)?
-            .map(|out| out.view(outputs::like(&x)))
-            .transpose()?;
-        let mut out_accum = outputs::wanted(self.out_accum)?
-            .map(|out| out.view(outputs::like(&x)))
-            .transpose()?;
-        let mut out_scale = outputs::wanted(self.out_scale)?
-            .map(|out| out.view(outputs::like(&x)))
-            .transpose()?;
+        let mut out_state =
+            outputs::wanted(self.out_state)?.map(|out| out.view(outputs::like(&x))).transpose()?;
+        let mut out_accum =
+            outputs::wanted(self.out_accum)?.map(|out| out.view(outputs::like(&x))).transpose()?;
+        let mut out_scale =
+            outputs::wanted(self.out_scale)?.map(|out| out.view(outputs::like(&x))).transpose()?;
         call.run(|device, launch| {
-            device
-                .quantize_linear_training(
-                    launch,
-                    &mut out,
-                    out_state.as_mut(),
-                    out_accum.as_mut(),
-                    out_scale.as_mut(),
-                    &x,
-                    &scale,
-                    in_accum.as_ref(),
-                    in_state.as_ref(),
-                    i64::from(self.quant_axis),
-                    i64::from(self.qmax),
-                    i64::from(self.round_type),
-                    self.only_observer,
-                )
+            device.quantize_linear_training(
+                launch,
+                &mut out,
+                out_state.as_mut(),
+                out_accum.as_mut(),
+                out_scale.as_mut(),
+                &x,
+                &scale,
+                in_accum.as_ref(),
+                in_state.as_ref(),
+                i64::from(self.quant_axis),
+                i64::from(self.qmax),
+                i64::from(self.round_type),
+                self.only_observer,
+            )
         })
     }
 }
@@ -685,17 +593,16 @@ impl Run<Any> for DequantizeLinearUntilV2_6<'_> {
         let scale = self.scale.view()?;
         let mut out = self.out.view(outputs::like(&scale))?;
         call.run(|device, launch| {
-            device
-                .dequantize_by_scale(
-                    launch,
-                    &mut out,
-                    &x,
-                    &scale,
-                    i64::from(self.quant_axis),
-                    i64::from(self.bit_length),
-                    0.0,
-                    self.only_observer,
-                )
+            device.dequantize_by_scale(
+                launch,
+                &mut out,
+                &x,
+                &scale,
+                i64::from(self.quant_axis),
+                i64::from(self.bit_length),
+                0.0,
+                self.only_observer,
+            )
         })
     }
 }
@@ -733,17 +640,16 @@ impl Run<Any> for DequantizeLinear<'_> {
         let scale = self.scale.map(Tensor::view).transpose()?;
         let mut out = self.out.view(outputs::like_first(scale.iter())?)?;
         call.run(|device, launch| {
-            device
-                .dequantize_linear(
-                    launch,
-                    &mut out,
-                    &x,
-                    scale.as_ref(),
-                    i64::from(self.quant_axis),
-                    8,
-                    f64::from(self.qmax),
-                    self.only_observer,
-                )
+            device.dequantize_linear(
+                launch,
+                &mut out,
+                &x,
+                scale.as_ref(),
+                i64::from(self.quant_axis),
+                8,
+                f64::from(self.qmax),
+                self.only_observer,
+            )
         })
     }
 }
@@ -769,17 +675,16 @@ impl Run<Any> for DequantizeLinearDeprecated<'_> {
         let scale = self.scale.view()?;
         let mut out = self.out.view(outputs::like(&scale))?;
         call.run(|device, launch| {
-            device
-                .dequantize_by_scale(
-                    launch,
-                    &mut out,
-                    &x,
-                    &scale,
-                    i64::from(self.quant_axis),
-                    8,
-                    f64::from(self.qmax),
-                    self.only_observer,
-                )
+            device.dequantize_by_scale(
+                launch,
+                &mut out,
+                &x,
+                &scale,
+                i64::from(self.quant_axis),
+                8,
+                f64::from(self.qmax),
+                self.only_observer,
+            )
         })
     }
 }

@@ -2,12 +2,12 @@
 
 //! Numbers of distributions, dropout and its gradient.
 
-use tenon::device::DataType;
-use tenon::device::Release;
 use crate::error::Result;
 use crate::kernel::outputs;
-use crate::kernel::{FLOATS, INTEGERS, BOOL, COMPLEX, kernel};
 use crate::kernel::{Any, Call, IntArray, Output, Registry, Run, Scalar, Tensor};
+use crate::kernel::{BOOL, COMPLEX, FLOATS, INTEGERS, kernel};
+use tenon::device::DataType;
+use tenon::device::Release;
 
 /// Registers the kernels of this group.
 pub(super) fn register(registry: Registry) -> Result<()> {
@@ -19,22 +19,15 @@ pub(super) fn register(registry: Registry) -> Result<()> {
     registry.add_any::<UniformRaw<'static>>(&["uniform"], &[FLOATS])?;
     registry.add_any::<UniformInplace<'static>>(&["uniform"], &[FLOATS])?;
     if registry.release() >= Release::V3_0 {
-        registry
-            .add_any::<UniformRandomBatchSizeLike<'static>>(&["uniform"], &[FLOATS])?;
+        registry.add_any::<UniformRandomBatchSizeLike<'static>>(&["uniform"], &[FLOATS])?;
     }
     registry.add_any::<Gaussian<'static>>(&["gaussian"], &[FLOATS])?;
     registry.add_any::<GaussianInplace<'static>>(&["gaussian"], &[FLOATS])?;
     if registry.release() <= Release::V2_6 {
-        registry
-            .add_any::<
-                TruncatedGaussianRandomUntilV2_6<'static>,
-            >(&["truncated_gaussian"], &[FLOATS])?;
+        registry.add_any::<TruncatedGaussianRandomUntilV2_6<'static>>(&["truncated_gaussian"], &[FLOATS])?;
     }
     if registry.release() >= Release::V3_0 {
-        registry
-            .add_any::<
-                TruncatedGaussianRandom<'static>,
-            >(&["truncated_gaussian"], &[FLOATS])?;
+        registry.add_any::<TruncatedGaussianRandom<'static>>(&["truncated_gaussian"], &[FLOATS])?;
     }
     registry.add_any::<Exponential<'static>>(&["exponential"], &[FLOATS])?;
     registry.add_any::<Bernoulli<'static>>(&["bernoulli"], &[FLOATS])?;
@@ -49,10 +42,7 @@ pub(super) fn register(registry: Registry) -> Result<()> {
     registry.add_any::<Randperm<'static>>(&["randperm"], &[FLOATS, INTEGERS])?;
     registry.add_any::<Multinomial<'static>>(&["multinomial"], &[FLOATS])?;
     registry.add_any::<Poisson<'static>>(&["poisson"], &[FLOATS])?;
-    registry
-        .add_any::<
-            PoissonGrad<'static>,
-        >(&["zero_grad"], &[FLOATS, INTEGERS, BOOL, COMPLEX])?;
+    registry.add_any::<PoissonGrad<'static>>(&["zero_grad"], &[FLOATS, INTEGERS, BOOL, COMPLEX])?;
     if registry.release() >= Release::V3_0 {
         registry.add_any::<Binomial<'static>>(&["binomial"], &[FLOATS])?;
     }
@@ -76,24 +66,11 @@ impl Run<Any> for Dropout<'_> {
         let x = self.x.view()?;
         let p = self.p.to_f64()?;
         let mut out = self.out.view(outputs::like(&x))?;
-        let mut mask = outputs::wanted(self.mask)?
-            .map(|out| out.view(out.tensor().data_type()?))
-            .transpose()?;
+        let mut mask =
+            outputs::wanted(self.mask)?.map(|out| out.view(out.tensor().data_type()?)).transpose()?;
         let (seed, offset) = call.random(i64::from(self.seed), out.len().max(x.len()))?;
         call.run(|device, launch| {
-            device
-                .dropout(
-                    launch,
-                    &mut out,
-                    mask.as_mut(),
-                    &x,
-                    p,
-                    self.is_test,
-                    self.mode,
-                    &[],
-                    seed,
-                    offset,
-                )
+            device.dropout(launch, &mut out, mask.as_mut(), &x, p, self.is_test, self.mode, &[], seed, offset)
         })
     }
 }
@@ -119,24 +96,22 @@ impl Run<Any> for DropoutNd<'_> {
         let p = self.p.to_f64()?;
         let axis: Vec<i64> = self.axis.iter().copied().map(i64::from).collect();
         let mut out = self.out.view(outputs::like(&x))?;
-        let mut mask = outputs::wanted(self.mask)?
-            .map(|out| out.view(out.tensor().data_type()?))
-            .transpose()?;
+        let mut mask =
+            outputs::wanted(self.mask)?.map(|out| out.view(out.tensor().data_type()?)).transpose()?;
         let (seed, offset) = call.random(i64::from(self.seed), out.len().max(x.len()))?;
         call.run(|device, launch| {
-            device
-                .dropout(
-                    launch,
-                    &mut out,
-                    mask.as_mut(),
-                    &x,
-                    p,
-                    self.is_test,
-                    self.mode,
-                    &axis,
-                    seed,
-                    offset,
-                )
+            device.dropout(
+                launch,
+                &mut out,
+                mask.as_mut(),
+                &x,
+                p,
+                self.is_test,
+                self.mode,
+                &axis,
+                seed,
+                offset,
+            )
         })
     }
 }
@@ -156,8 +131,7 @@ impl Run<Any> for DropoutGrad<'_> {
         let p = self.p.to_f64()?;
         let mut dx = self.dx.view(outputs::like(&dout))?;
         call.run(|device, launch| {
-            device
-                .dropout_grad(launch, &mut dx, &mask, &dout, p, self.is_test, self.mode)
+            device.dropout_grad(launch, &mut dx, &mask, &dout, p, self.is_test, self.mode)
         })
     }
 }
@@ -177,8 +151,7 @@ impl Run<Any> for DropoutNdGrad<'_> {
         let p = self.p.to_f64()?;
         let mut dx = self.dx.view(outputs::like(&dout))?;
         call.run(|device, launch| {
-            device
-                .dropout_grad(launch, &mut dx, &mask, &dout, p, self.is_test, self.mode)
+            device.dropout_grad(launch, &mut dx, &mask, &dout, p, self.is_test, self.mode)
         })
     }
 }
@@ -203,9 +176,7 @@ impl Run<Any> for Uniform<'_> {
         let max = self.max.to_f64()?;
         let mut out = self.out.view(self.out.tensor().data_type()?)?;
         let (seed, offset) = call.random(i64::from(self.seed), out.len())?;
-        call.run(|device, launch| {
-            device.uniform(launch, &mut out, min, max, 0, 0, 0.0, seed, offset)
-        })
+        call.run(|device, launch| device.uniform(launch, &mut out, min, max, 0, 0, 0.0, seed, offset))
     }
 }
 
@@ -233,18 +204,17 @@ impl Run<Any> for UniformRaw<'_> {
         let mut out = self.out.view(self.out.tensor().data_type()?)?;
         let (seed, offset) = call.random(i64::from(self.seed), out.len())?;
         call.run(|device, launch| {
-            device
-                .uniform(
-                    launch,
-                    &mut out,
-                    min,
-                    max,
-                    i64::from(self.diag_num),
-                    i64::from(self.diag_step),
-                    f64::from(self.diag_val),
-                    seed,
-                    offset,
-                )
+            device.uniform(
+                launch,
+                &mut out,
+                min,
+                max,
+                i64::from(self.diag_num),
+                i64::from(self.diag_step),
+                f64::from(self.diag_val),
+                seed,
+                offset,
+            )
         })
     }
 }
@@ -269,18 +239,17 @@ impl Run<Any> for UniformInplace<'_> {
         let mut out = self.out.view(self.out.tensor().data_type()?)?;
         let (seed, offset) = call.random(i64::from(self.seed), out.len())?;
         call.run(|device, launch| {
-            device
-                .uniform(
-                    launch,
-                    &mut out,
-                    f64::from(self.min),
-                    f64::from(self.max),
-                    i64::from(self.diag_num),
-                    i64::from(self.diag_step),
-                    f64::from(self.diag_val),
-                    seed,
-                    offset,
-                )
+            device.uniform(
+                launch,
+                &mut out,
+                f64::from(self.min),
+                f64::from(self.max),
+                i64::from(self.diag_num),
+                i64::from(self.diag_step),
+                f64::from(self.diag_val),
+                seed,
+                offset,
+            )
         })
     }
 }
@@ -309,18 +278,17 @@ impl Run<Any> for UniformRandomBatchSizeLike<'_> {
         let mut out = self.out.view(self.out.tensor().data_type()?)?;
         let (seed, offset) = call.random(i64::from(self.seed), out.len())?;
         call.run(|device, launch| {
-            device
-                .uniform(
-                    launch,
-                    &mut out,
-                    f64::from(self.min),
-                    f64::from(self.max),
-                    i64::from(self.diag_num),
-                    i64::from(self.diag_step),
-                    f64::from(self.diag_val),
-                    seed,
-                    offset,
-                )
+            device.uniform(
+                launch,
+                &mut out,
+                f64::from(self.min),
+                f64::from(self.max),
+                i64::from(self.diag_num),
+                i64::from(self.diag_step),
+                f64::from(self.diag_val),
+                seed,
+                offset,
+            )
         })
     }
 }
@@ -338,15 +306,7 @@ impl Run<Any> for Gaussian<'_> {
         let mut out = self.out.view(self.out.tensor().data_type()?)?;
         let (seed, offset) = call.random(i64::from(self.seed), out.len())?;
         call.run(|device, launch| {
-            device
-                .gaussian(
-                    launch,
-                    &mut out,
-                    f64::from(self.mean),
-                    f64::from(self.std),
-                    seed,
-                    offset,
-                )
+            device.gaussian(launch, &mut out, f64::from(self.mean), f64::from(self.std), seed, offset)
         })
     }
 }
@@ -364,15 +324,7 @@ impl Run<Any> for GaussianInplace<'_> {
         let mut out = self.out.view(self.out.tensor().data_type()?)?;
         let (seed, offset) = call.random(i64::from(self.seed), out.len())?;
         call.run(|device, launch| {
-            device
-                .gaussian(
-                    launch,
-                    &mut out,
-                    f64::from(self.mean),
-                    f64::from(self.std),
-                    seed,
-                    offset,
-                )
+            device.gaussian(launch, &mut out, f64::from(self.mean), f64::from(self.std), seed, offset)
         })
     }
 }
@@ -390,17 +342,16 @@ impl Run<Any> for TruncatedGaussianRandomUntilV2_6<'_> {
         let mut out = self.out.view(self.out.tensor().data_type()?)?;
         let (seed, offset) = call.random(i64::from(self.seed), out.len())?;
         call.run(|device, launch| {
-            device
-                .truncated_gaussian(
-                    launch,
-                    &mut out,
-                    f64::from(self.mean),
-                    f64::from(self.std),
-                    -2.0,
-                    2.0,
-                    seed,
-                    offset,
-                )
+            device.truncated_gaussian(
+                launch,
+                &mut out,
+                f64::from(self.mean),
+                f64::from(self.std),
+                -2.0,
+                2.0,
+                seed,
+                offset,
+            )
         })
     }
 }
@@ -426,17 +377,16 @@ impl Run<Any> for TruncatedGaussianRandom<'_> {
         let mut out = self.out.view(self.out.tensor().data_type()?)?;
         let (seed, offset) = call.random(i64::from(self.seed), out.len())?;
         call.run(|device, launch| {
-            device
-                .truncated_gaussian(
-                    launch,
-                    &mut out,
-                    f64::from(self.mean),
-                    f64::from(self.std),
-                    f64::from(self.a),
-                    f64::from(self.b),
-                    seed,
-                    offset,
-                )
+            device.truncated_gaussian(
+                launch,
+                &mut out,
+                f64::from(self.mean),
+                f64::from(self.std),
+                f64::from(self.a),
+                f64::from(self.b),
+                seed,
+                offset,
+            )
         })
     }
 }
@@ -453,9 +403,7 @@ impl Run<Any> for Exponential<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let mut out = self.out.view(self.out.tensor().data_type()?)?;
         let (seed, offset) = call.random(0, out.len())?;
-        call.run(|device, launch| {
-            device.exponential(launch, &mut out, f64::from(self.lambda_), seed, offset)
-        })
+        call.run(|device, launch| device.exponential(launch, &mut out, f64::from(self.lambda_), seed, offset))
     }
 }
 
@@ -489,15 +437,7 @@ impl Run<Any> for Randint<'_> {
         let mut out = self.out.view(self.out.tensor().data_type()?)?;
         let (seed, offset) = call.random(0, out.len())?;
         call.run(|device, launch| {
-            device
-                .randint(
-                    launch,
-                    &mut out,
-                    i64::from(self.low),
-                    i64::from(self.high),
-                    seed,
-                    offset,
-                )
+            device.randint(launch, &mut out, i64::from(self.low), i64::from(self.high), seed, offset)
         })
     }
 }
@@ -515,15 +455,7 @@ impl Run<Any> for RandintWithSeed<'_> {
         let mut out = self.out.view(self.out.tensor().data_type()?)?;
         let (seed, offset) = call.random(i64::from(self.seed), out.len())?;
         call.run(|device, launch| {
-            device
-                .randint(
-                    launch,
-                    &mut out,
-                    i64::from(self.low),
-                    i64::from(self.high),
-                    seed,
-                    offset,
-                )
+            device.randint(launch, &mut out, i64::from(self.low), i64::from(self.high), seed, offset)
         })
     }
 }
@@ -540,9 +472,7 @@ impl Run<Any> for Random<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let mut out = self.out.view(self.out.tensor().data_type()?)?;
         let (seed, offset) = call.random(0, out.len())?;
-        call.run(|device, launch| {
-            device.randint(launch, &mut out, self.low, self.high, seed, offset)
-        })
+        call.run(|device, launch| device.randint(launch, &mut out, self.low, self.high, seed, offset))
     }
 }
 
@@ -591,9 +521,7 @@ impl Run<Any> for Multinomial<'_> {
         let x = self.x.view()?;
         let mut out = self.out.view(DataType::INT64)?;
         let (seed, offset) = call.random(0, out.len().max(x.len()))?;
-        call.run(|device, launch| {
-            device.multinomial(launch, &mut out, &x, self.replacement, seed, offset)
-        })
+        call.run(|device, launch| device.multinomial(launch, &mut out, &x, self.replacement, seed, offset))
     }
 }
 
@@ -644,9 +572,7 @@ impl Run<Any> for Binomial<'_> {
         let prob = self.prob.view()?;
         let mut out = self.out.view(DataType::INT64)?;
         let (seed, offset) = call.random(0, out.len().max(count.len()).max(prob.len()))?;
-        call.run(|device, launch| {
-            device.binomial(launch, &mut out, &count, &prob, seed, offset)
-        })
+        call.run(|device, launch| device.binomial(launch, &mut out, &count, &prob, seed, offset))
     }
 }
 
@@ -663,9 +589,7 @@ impl Run<Any> for StandardGamma<'_> {
         let alpha = self.alpha.view()?;
         let mut out = self.out.view(outputs::like(&alpha))?;
         let (seed, offset) = call.random(0, out.len().max(alpha.len()))?;
-        call.run(|device, launch| {
-            device.standard_gamma(launch, &mut out, &alpha, seed, offset)
-        })
+        call.run(|device, launch| device.standard_gamma(launch, &mut out, &alpha, seed, offset))
     }
 }
 
@@ -682,8 +606,6 @@ impl Run<Any> for Dirichlet<'_> {
         let alpha = self.alpha.view()?;
         let mut out = self.out.view(outputs::like(&alpha))?;
         let (seed, offset) = call.random(0, out.len().max(alpha.len()))?;
-        call.run(|device, launch| {
-            device.dirichlet(launch, &mut out, &alpha, seed, offset)
-        })
+        call.run(|device, launch| device.dirichlet(launch, &mut out, &alpha, seed, offset))
     }
 }

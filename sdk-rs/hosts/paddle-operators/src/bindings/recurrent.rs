@@ -2,18 +2,15 @@
 
 //! Recurrent networks and their gradients.
 
-use tenon::device::DataType;
 use crate::error::Result;
 use crate::kernel::outputs;
-use crate::kernel::{FLOATS, kernel};
 use crate::kernel::{Any, Call, Output, Registry, Run, Tensor};
+use crate::kernel::{FLOATS, kernel};
+use tenon::device::DataType;
 
 /// Registers the kernels of this group.
 pub(super) fn register(registry: Registry) -> Result<()> {
-    registry
-        .add_any::<
-            Rnn<'static>,
-        >(&["rnn", "rnn_uniform_shape", "rnn_reserve_shape"], &[FLOATS])?;
+    registry.add_any::<Rnn<'static>>(&["rnn", "rnn_uniform_shape", "rnn_reserve_shape"], &[FLOATS])?;
     registry.add_any::<RnnGrad<'static>>(&["rnn_grad"], &[FLOATS])?;
     Ok(())
 }
@@ -48,81 +45,67 @@ kernel! {
 impl Run<Any> for Rnn<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
-        let pre_state = self
-            .pre_state
-            .into_iter()
-            .map(Tensor::view)
-            .collect::<Result<Vec<_>>>()?;
-        let weight_list = self
-            .weight_list
-            .into_iter()
-            .map(Tensor::view)
-            .collect::<Result<Vec<_>>>()?;
+        let pre_state = self.pre_state.into_iter().map(Tensor::view).collect::<Result<Vec<_>>>()?;
+        let weight_list = self.weight_list.into_iter().map(Tensor::view).collect::<Result<Vec<_>>>()?;
         let sequence_length = self.sequence_length.map(Tensor::view).transpose()?;
-        let dims = call
-            .run(|device, launch| {
-                device
-                    .rnn_uniform_shape(
-                        launch,
-                        &x,
-                        &pre_state,
-                        &weight_list,
-                        sequence_length.as_ref(),
-                        f64::from(self.dropout_prob),
-                        self.is_bidirec,
-                        i64::from(self.hidden_size),
-                        i64::from(self.num_layers),
-                        self.mode,
-                        self.is_test,
-                    )
-            })?;
+        let dims = call.run(|device, launch| {
+            device.rnn_uniform_shape(
+                launch,
+                &x,
+                &pre_state,
+                &weight_list,
+                sequence_length.as_ref(),
+                f64::from(self.dropout_prob),
+                self.is_bidirec,
+                i64::from(self.hidden_size),
+                i64::from(self.num_layers),
+                self.mode,
+                self.is_test,
+            )
+        })?;
         self.uniform.reshape(&dims)?;
-        let dims = call
-            .run(|device, launch| {
-                device
-                    .rnn_reserve_shape(
-                        launch,
-                        &x,
-                        &pre_state,
-                        &weight_list,
-                        sequence_length.as_ref(),
-                        f64::from(self.dropout_prob),
-                        self.is_bidirec,
-                        i64::from(self.hidden_size),
-                        i64::from(self.num_layers),
-                        self.mode,
-                        self.is_test,
-                    )
-            })?;
+        let dims = call.run(|device, launch| {
+            device.rnn_reserve_shape(
+                launch,
+                &x,
+                &pre_state,
+                &weight_list,
+                sequence_length.as_ref(),
+                f64::from(self.dropout_prob),
+                self.is_bidirec,
+                i64::from(self.hidden_size),
+                i64::from(self.num_layers),
+                self.mode,
+                self.is_test,
+            )
+        })?;
         self.reserve.reshape(&dims)?;
         let mut uniform = self.uniform.view(DataType::FLOAT32)?;
         let mut reserve = self.reserve.view(outputs::like(&x))?;
         let mut out = self.out.view(outputs::like(&x))?;
         let ty = outputs::like(&x);
         let mut state = outputs::views(self.state, |_| Ok(ty))?;
-        let (seed, offset) = call
-            .random(i64::from(self.seed), uniform.len().max(x.len()))?;
+        let (seed, offset) = call.random(i64::from(self.seed), uniform.len().max(x.len()))?;
         call.run(|device, launch| {
-            device
-                .rnn(
-                    launch,
-                    &mut uniform,
-                    &mut reserve,
-                    &mut out,
-                    &mut state,
-                    &x,
-                    &pre_state,
-                    &weight_list,
-                    sequence_length.as_ref(),
-                    f64::from(self.dropout_prob),
-                    self.is_bidirec,
-                    i64::from(self.hidden_size),
-                    i64::from(self.num_layers),
-                    self.mode,
-                    self.is_test,
-                    seed,
-                    offset,
-                )
+            device.rnn(
+                launch,
+                &mut uniform,
+                &mut reserve,
+                &mut out,
+                &mut state,
+                &x,
+                &pre_state,
+                &weight_list,
+                sequence_length.as_ref(),
+                f64::from(self.dropout_prob),
+                self.is_bidirec,
+                i64::from(self.hidden_size),
+                i64::from(self.num_layers),
+                self.mode,
+                self.is_test,
+                seed,
+                offset,
+            )
         })
     }
 }
@@ -161,54 +144,39 @@ kernel! {
 impl Run<Any> for RnnGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
-        let pre_state = self
-            .pre_state
-            .into_iter()
-            .map(Tensor::view)
-            .collect::<Result<Vec<_>>>()?;
-        let weight_list = self
-            .weight_list
-            .into_iter()
-            .map(Tensor::view)
-            .collect::<Result<Vec<_>>>()?;
+        let pre_state = self.pre_state.into_iter().map(Tensor::view).collect::<Result<Vec<_>>>()?;
+        let weight_list = self.weight_list.into_iter().map(Tensor::view).collect::<Result<Vec<_>>>()?;
         let sequence_length = self.sequence_length.map(Tensor::view).transpose()?;
         let uniform = self.uniform.view()?;
         let reserve = self.reserve.view()?;
         let dout = self.dout.view()?;
-        let dstate = self
-            .dstate
-            .into_iter()
-            .map(Tensor::view)
-            .collect::<Result<Vec<_>>>()?;
-        let mut dx = outputs::wanted(self.dx)?
-            .map(|out| out.view(outputs::like(&x)))
-            .transpose()?;
+        let dstate = self.dstate.into_iter().map(Tensor::view).collect::<Result<Vec<_>>>()?;
+        let mut dx = outputs::wanted(self.dx)?.map(|out| out.view(outputs::like(&x))).transpose()?;
         let ty = outputs::like(&x);
         let mut dpre_state = outputs::views(self.dpre_state, |_| Ok(ty))?;
         let ty = outputs::like(&x);
         let mut dweight_list = outputs::views(self.dweight_list, |_| Ok(ty))?;
         call.run(|device, launch| {
-            device
-                .rnn_grad(
-                    launch,
-                    dx.as_mut(),
-                    &mut dpre_state,
-                    &mut dweight_list,
-                    &x,
-                    &pre_state,
-                    &weight_list,
-                    sequence_length.as_ref(),
-                    &uniform,
-                    &reserve,
-                    &dout,
-                    &dstate,
-                    f64::from(self.dropout_prob),
-                    self.is_bidirec,
-                    i64::from(self.hidden_size),
-                    i64::from(self.num_layers),
-                    self.mode,
-                    self.is_test,
-                )
+            device.rnn_grad(
+                launch,
+                dx.as_mut(),
+                &mut dpre_state,
+                &mut dweight_list,
+                &x,
+                &pre_state,
+                &weight_list,
+                sequence_length.as_ref(),
+                &uniform,
+                &reserve,
+                &dout,
+                &dstate,
+                f64::from(self.dropout_prob),
+                self.is_bidirec,
+                i64::from(self.hidden_size),
+                i64::from(self.num_layers),
+                self.mode,
+                self.is_test,
+            )
         })
     }
 }

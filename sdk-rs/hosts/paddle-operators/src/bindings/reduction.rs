@@ -2,12 +2,12 @@
 
 //! Sums, means, extrema and norms along dimensions, and gradients.
 
-use tenon::device::DataType;
-use tenon::device::Release;
 use crate::error::Result;
 use crate::kernel::outputs;
-use crate::kernel::{FLOATS, INTEGERS, BOOL, kernel};
 use crate::kernel::{Any, Call, IntArray, Output, Registry, Run, Scalar, Tensor};
+use crate::kernel::{BOOL, FLOATS, INTEGERS, kernel};
+use tenon::device::DataType;
+use tenon::device::Release;
 
 /// Registers the kernels of this group.
 pub(super) fn register(registry: Registry) -> Result<()> {
@@ -62,8 +62,7 @@ pub(super) fn register(registry: Registry) -> Result<()> {
         registry.add_any::<Logsumexp<'static>>(&["logsumexp"], &[FLOATS])?;
     }
     if registry.release() <= Release::V2_6 {
-        registry
-            .add_any::<LogsumexpGradUntilV2_6<'static>>(&["logsumexp_grad"], &[FLOATS])?;
+        registry.add_any::<LogsumexpGradUntilV2_6<'static>>(&["logsumexp_grad"], &[FLOATS])?;
     }
     if registry.release() >= Release::V3_0 {
         registry.add_any::<LogsumexpGrad<'static>>(&["logsumexp_grad"], &[FLOATS])?;
@@ -73,8 +72,7 @@ pub(super) fn register(registry: Registry) -> Result<()> {
     registry.add_any::<FrobeniusNorm<'static>>(&["frobenius_norm"], &[FLOATS])?;
     registry.add_any::<FrobeniusNormGrad<'static>>(&["frobenius_norm_grad"], &[FLOATS])?;
     registry.add_any::<SquaredL2Norm<'static>>(&["squared_l2_norm"], &[FLOATS])?;
-    registry
-        .add_any::<SquaredL2NormGrad<'static>>(&["squared_l2_norm_grad"], &[FLOATS])?;
+    registry.add_any::<SquaredL2NormGrad<'static>>(&["squared_l2_norm_grad"], &[FLOATS])?;
     if registry.release() >= Release::V3_0 {
         registry.add_any::<L1Norm<'static>>(&["l1_norm"], &[FLOATS])?;
     }
@@ -82,8 +80,7 @@ pub(super) fn register(registry: Registry) -> Result<()> {
         registry.add_any::<L1NormGrad<'static>>(&["l1_norm_grad"], &[FLOATS])?;
     }
     if registry.release() >= Release::V3_0 {
-        registry
-            .add_any::<ReduceAs<'static>>(&["reduce_as"], &[FLOATS, INTEGERS, BOOL])?;
+        registry.add_any::<ReduceAs<'static>>(&["reduce_as"], &[FLOATS, INTEGERS, BOOL])?;
     }
     if registry.release() >= Release::V3_0 {
         registry.add_any::<ReduceAsGrad<'static>>(&["reduce_as_grad"], &[FLOATS])?;
@@ -105,9 +102,7 @@ impl Run<Any> for Sum<'_> {
         let x = self.x.view()?;
         call.expect_reducible(&x)?;
         let mut out = self.out.view(self.out.tensor().data_type()?)?;
-        call.run(|device, launch| {
-            device.sum(launch, &mut out, &x, self.axis.get(), self.keep_dim, false)
-        })
+        call.run(|device, launch| device.sum(launch, &mut out, &x, self.axis.get(), self.keep_dim, false))
     }
 }
 
@@ -125,15 +120,7 @@ impl Run<Any> for SumRaw<'_> {
         call.expect_reducible(&x)?;
         let mut out = self.out.view(self.out.tensor().data_type()?)?;
         call.run(|device, launch| {
-            device
-                .sum(
-                    launch,
-                    &mut out,
-                    &x,
-                    self.axis.get(),
-                    self.keep_dim,
-                    self.reduce_all,
-                )
+            device.sum(launch, &mut out, &x, self.axis.get(), self.keep_dim, self.reduce_all)
         })
     }
 }
@@ -151,15 +138,7 @@ impl Run<Any> for SumGrad<'_> {
         let dout = self.dout.view()?;
         let mut dx = self.dx.view(self.dx.tensor().data_type()?)?;
         call.run(|device, launch| {
-            device
-                .sum_grad(
-                    launch,
-                    &mut dx,
-                    &dout,
-                    self.axis.get(),
-                    self.keep_dim,
-                    self.reduce_all,
-                )
+            device.sum_grad(launch, &mut dx, &dout, self.axis.get(), self.keep_dim, self.reduce_all)
         })
     }
 }
@@ -177,9 +156,7 @@ impl Run<Any> for Nansum<'_> {
         let x = self.x.view()?;
         call.expect_reducible(&x)?;
         let mut out = self.out.view(self.out.tensor().data_type()?)?;
-        call.run(|device, launch| {
-            device.nansum(launch, &mut out, &x, self.axis.get(), self.keep_dim, false)
-        })
+        call.run(|device, launch| device.nansum(launch, &mut out, &x, self.axis.get(), self.keep_dim, false))
     }
 }
 
@@ -197,16 +174,7 @@ impl Run<Any> for NansumGrad<'_> {
         let dout = self.dout.view()?;
         let mut dx = self.dx.view(outputs::like(&x))?;
         call.run(|device, launch| {
-            device
-                .nansum_grad(
-                    launch,
-                    &mut dx,
-                    &x,
-                    &dout,
-                    self.axis.get(),
-                    self.keep_dim,
-                    self.reduce_all,
-                )
+            device.nansum_grad(launch, &mut dx, &x, &dout, self.axis.get(), self.keep_dim, self.reduce_all)
         })
     }
 }
@@ -224,9 +192,7 @@ impl Run<Any> for Mean<'_> {
         let x = self.x.view()?;
         call.expect_reducible(&x)?;
         let mut out = self.out.view(outputs::like(&x))?;
-        call.run(|device, launch| {
-            device.mean(launch, &mut out, &x, self.axis.get(), self.keep_dim, false)
-        })
+        call.run(|device, launch| device.mean(launch, &mut out, &x, self.axis.get(), self.keep_dim, false))
     }
 }
 
@@ -244,15 +210,7 @@ impl Run<Any> for MeanRaw<'_> {
         call.expect_reducible(&x)?;
         let mut out = self.out.view(outputs::like(&x))?;
         call.run(|device, launch| {
-            device
-                .mean(
-                    launch,
-                    &mut out,
-                    &x,
-                    self.axis.get(),
-                    self.keep_dim,
-                    self.reduce_all,
-                )
+            device.mean(launch, &mut out, &x, self.axis.get(), self.keep_dim, self.reduce_all)
         })
     }
 }
@@ -270,15 +228,7 @@ impl Run<Any> for MeanGrad<'_> {
         let dout = self.dout.view()?;
         let mut dx = self.dx.view(outputs::like(&dout))?;
         call.run(|device, launch| {
-            device
-                .mean_grad(
-                    launch,
-                    &mut dx,
-                    &dout,
-                    self.axis.get(),
-                    self.keep_dim,
-                    self.reduce_all,
-                )
+            device.mean_grad(launch, &mut dx, &dout, self.axis.get(), self.keep_dim, self.reduce_all)
         })
     }
 }
@@ -330,15 +280,7 @@ impl Run<Any> for Prod<'_> {
         call.expect_reducible(&x)?;
         let mut out = self.out.view(self.out.tensor().data_type()?)?;
         call.run(|device, launch| {
-            device
-                .prod(
-                    launch,
-                    &mut out,
-                    &x,
-                    self.axis.get(),
-                    self.keep_dim,
-                    self.reduce_all,
-                )
+            device.prod(launch, &mut out, &x, self.axis.get(), self.keep_dim, self.reduce_all)
         })
     }
 }
@@ -357,16 +299,7 @@ impl Run<Any> for ProdGrad<'_> {
         let dout = self.dout.view()?;
         let mut dx = self.dx.view(outputs::like(&x))?;
         call.run(|device, launch| {
-            device
-                .prod_grad(
-                    launch,
-                    &mut dx,
-                    &x,
-                    &dout,
-                    self.axis.get(),
-                    self.keep_dim,
-                    self.reduce_all,
-                )
+            device.prod_grad(launch, &mut dx, &x, &dout, self.axis.get(), self.keep_dim, self.reduce_all)
         })
     }
 }
@@ -384,9 +317,7 @@ impl Run<Any> for Max<'_> {
         let x = self.x.view()?;
         call.expect_reducible(&x)?;
         let mut out = self.out.view(outputs::like(&x))?;
-        call.run(|device, launch| {
-            device.max(launch, &mut out, &x, self.axis.get(), self.keep_dim, false)
-        })
+        call.run(|device, launch| device.max(launch, &mut out, &x, self.axis.get(), self.keep_dim, false))
     }
 }
 
@@ -404,15 +335,7 @@ impl Run<Any> for MaxRaw<'_> {
         call.expect_reducible(&x)?;
         let mut out = self.out.view(outputs::like(&x))?;
         call.run(|device, launch| {
-            device
-                .max(
-                    launch,
-                    &mut out,
-                    &x,
-                    self.axis.get(),
-                    self.keep_dim,
-                    self.reduce_all,
-                )
+            device.max(launch, &mut out, &x, self.axis.get(), self.keep_dim, self.reduce_all)
         })
     }
 }
@@ -432,18 +355,17 @@ impl Run<Any> for MaxGradUntilV3_0<'_> {
         let dout = self.dout.view()?;
         let mut dx = self.dx.view(outputs::like(&x))?;
         call.run(|device, launch| {
-            device
-                .extremum_grad(
-                    launch,
-                    &mut dx,
-                    &x,
-                    &out,
-                    &dout,
-                    self.axis.get(),
-                    self.keep_dim,
-                    self.reduce_all,
-                    false,
-                )
+            device.extremum_grad(
+                launch,
+                &mut dx,
+                &x,
+                &out,
+                &dout,
+                self.axis.get(),
+                self.keep_dim,
+                self.reduce_all,
+                false,
+            )
         })
     }
 }
@@ -463,18 +385,17 @@ impl Run<Any> for MaxGrad<'_> {
         let dout = self.dout.view()?;
         let mut dx = self.dx.view(outputs::like(&x))?;
         call.run(|device, launch| {
-            device
-                .extremum_grad(
-                    launch,
-                    &mut dx,
-                    &x,
-                    &out,
-                    &dout,
-                    self.axis.get(),
-                    self.keep_dim,
-                    self.reduce_all,
-                    true,
-                )
+            device.extremum_grad(
+                launch,
+                &mut dx,
+                &x,
+                &out,
+                &dout,
+                self.axis.get(),
+                self.keep_dim,
+                self.reduce_all,
+                true,
+            )
         })
     }
 }
@@ -492,9 +413,7 @@ impl Run<Any> for Min<'_> {
         let x = self.x.view()?;
         call.expect_reducible(&x)?;
         let mut out = self.out.view(outputs::like(&x))?;
-        call.run(|device, launch| {
-            device.min(launch, &mut out, &x, self.axis.get(), self.keep_dim, false)
-        })
+        call.run(|device, launch| device.min(launch, &mut out, &x, self.axis.get(), self.keep_dim, false))
     }
 }
 
@@ -512,15 +431,7 @@ impl Run<Any> for MinRaw<'_> {
         call.expect_reducible(&x)?;
         let mut out = self.out.view(outputs::like(&x))?;
         call.run(|device, launch| {
-            device
-                .min(
-                    launch,
-                    &mut out,
-                    &x,
-                    self.axis.get(),
-                    self.keep_dim,
-                    self.reduce_all,
-                )
+            device.min(launch, &mut out, &x, self.axis.get(), self.keep_dim, self.reduce_all)
         })
     }
 }
@@ -540,18 +451,17 @@ impl Run<Any> for MinGradUntilV3_0<'_> {
         let dout = self.dout.view()?;
         let mut dx = self.dx.view(outputs::like(&x))?;
         call.run(|device, launch| {
-            device
-                .extremum_grad(
-                    launch,
-                    &mut dx,
-                    &x,
-                    &out,
-                    &dout,
-                    self.axis.get(),
-                    self.keep_dim,
-                    self.reduce_all,
-                    false,
-                )
+            device.extremum_grad(
+                launch,
+                &mut dx,
+                &x,
+                &out,
+                &dout,
+                self.axis.get(),
+                self.keep_dim,
+                self.reduce_all,
+                false,
+            )
         })
     }
 }
@@ -571,18 +481,17 @@ impl Run<Any> for MinGrad<'_> {
         let dout = self.dout.view()?;
         let mut dx = self.dx.view(outputs::like(&x))?;
         call.run(|device, launch| {
-            device
-                .extremum_grad(
-                    launch,
-                    &mut dx,
-                    &x,
-                    &out,
-                    &dout,
-                    self.axis.get(),
-                    self.keep_dim,
-                    self.reduce_all,
-                    true,
-                )
+            device.extremum_grad(
+                launch,
+                &mut dx,
+                &x,
+                &out,
+                &dout,
+                self.axis.get(),
+                self.keep_dim,
+                self.reduce_all,
+                true,
+            )
         })
     }
 }
@@ -600,9 +509,7 @@ impl Run<Any> for Amax<'_> {
         let x = self.x.view()?;
         call.expect_reducible(&x)?;
         let mut out = self.out.view(outputs::like(&x))?;
-        call.run(|device, launch| {
-            device.max(launch, &mut out, &x, self.axis, self.keep_dim, false)
-        })
+        call.run(|device, launch| device.max(launch, &mut out, &x, self.axis, self.keep_dim, false))
     }
 }
 
@@ -619,9 +526,7 @@ impl Run<Any> for AmaxRaw<'_> {
         let x = self.x.view()?;
         call.expect_reducible(&x)?;
         let mut out = self.out.view(outputs::like(&x))?;
-        call.run(|device, launch| {
-            device.max(launch, &mut out, &x, self.axis, self.keep_dim, self.reduce_all)
-        })
+        call.run(|device, launch| device.max(launch, &mut out, &x, self.axis, self.keep_dim, self.reduce_all))
     }
 }
 
@@ -640,18 +545,17 @@ impl Run<Any> for AmaxGrad<'_> {
         let dout = self.dout.view()?;
         let mut dx = self.dx.view(outputs::like(&x))?;
         call.run(|device, launch| {
-            device
-                .extremum_grad(
-                    launch,
-                    &mut dx,
-                    &x,
-                    &out,
-                    &dout,
-                    self.axis,
-                    self.keep_dim,
-                    self.reduce_all,
-                    true,
-                )
+            device.extremum_grad(
+                launch,
+                &mut dx,
+                &x,
+                &out,
+                &dout,
+                self.axis,
+                self.keep_dim,
+                self.reduce_all,
+                true,
+            )
         })
     }
 }
@@ -669,9 +573,7 @@ impl Run<Any> for Amin<'_> {
         let x = self.x.view()?;
         call.expect_reducible(&x)?;
         let mut out = self.out.view(outputs::like(&x))?;
-        call.run(|device, launch| {
-            device.min(launch, &mut out, &x, self.axis, self.keep_dim, false)
-        })
+        call.run(|device, launch| device.min(launch, &mut out, &x, self.axis, self.keep_dim, false))
     }
 }
 
@@ -688,9 +590,7 @@ impl Run<Any> for AminRaw<'_> {
         let x = self.x.view()?;
         call.expect_reducible(&x)?;
         let mut out = self.out.view(outputs::like(&x))?;
-        call.run(|device, launch| {
-            device.min(launch, &mut out, &x, self.axis, self.keep_dim, self.reduce_all)
-        })
+        call.run(|device, launch| device.min(launch, &mut out, &x, self.axis, self.keep_dim, self.reduce_all))
     }
 }
 
@@ -709,18 +609,17 @@ impl Run<Any> for AminGrad<'_> {
         let dout = self.dout.view()?;
         let mut dx = self.dx.view(outputs::like(&x))?;
         call.run(|device, launch| {
-            device
-                .extremum_grad(
-                    launch,
-                    &mut dx,
-                    &x,
-                    &out,
-                    &dout,
-                    self.axis,
-                    self.keep_dim,
-                    self.reduce_all,
-                    true,
-                )
+            device.extremum_grad(
+                launch,
+                &mut dx,
+                &x,
+                &out,
+                &dout,
+                self.axis,
+                self.keep_dim,
+                self.reduce_all,
+                true,
+            )
         })
     }
 }
@@ -738,9 +637,7 @@ impl Run<Any> for AnyKernel<'_> {
         let x = self.x.view()?;
         call.expect_reducible(&x)?;
         let mut out = self.out.view(DataType::BOOL)?;
-        call.run(|device, launch| {
-            device.any(launch, &mut out, &x, self.axis, self.keep_dim, false)
-        })
+        call.run(|device, launch| device.any(launch, &mut out, &x, self.axis, self.keep_dim, false))
     }
 }
 
@@ -757,9 +654,7 @@ impl Run<Any> for AnyRaw<'_> {
         let x = self.x.view()?;
         call.expect_reducible(&x)?;
         let mut out = self.out.view(DataType::BOOL)?;
-        call.run(|device, launch| {
-            device.any(launch, &mut out, &x, self.axis, self.keep_dim, self.reduce_all)
-        })
+        call.run(|device, launch| device.any(launch, &mut out, &x, self.axis, self.keep_dim, self.reduce_all))
     }
 }
 
@@ -776,9 +671,7 @@ impl Run<Any> for All<'_> {
         let x = self.x.view()?;
         call.expect_reducible(&x)?;
         let mut out = self.out.view(DataType::BOOL)?;
-        call.run(|device, launch| {
-            device.all(launch, &mut out, &x, self.axis, self.keep_dim, false)
-        })
+        call.run(|device, launch| device.all(launch, &mut out, &x, self.axis, self.keep_dim, false))
     }
 }
 
@@ -795,9 +688,7 @@ impl Run<Any> for AllRaw<'_> {
         let x = self.x.view()?;
         call.expect_reducible(&x)?;
         let mut out = self.out.view(DataType::BOOL)?;
-        call.run(|device, launch| {
-            device.all(launch, &mut out, &x, self.axis, self.keep_dim, self.reduce_all)
-        })
+        call.run(|device, launch| device.all(launch, &mut out, &x, self.axis, self.keep_dim, self.reduce_all))
     }
 }
 
@@ -814,9 +705,7 @@ impl Run<Any> for Argmax<'_> {
         let x = self.x.view()?;
         let axis = self.axis.to_i64()?;
         let mut out = self.out.view(self.out.tensor().data_type()?)?;
-        call.run(|device, launch| {
-            device.argmax(launch, &mut out, &x, axis, self.keep_dim, self.flatten)
-        })
+        call.run(|device, launch| device.argmax(launch, &mut out, &x, axis, self.keep_dim, self.flatten))
     }
 }
 
@@ -833,9 +722,7 @@ impl Run<Any> for Argmin<'_> {
         let x = self.x.view()?;
         let axis = self.axis.to_i64()?;
         let mut out = self.out.view(self.out.tensor().data_type()?)?;
-        call.run(|device, launch| {
-            device.argmin(launch, &mut out, &x, axis, self.keep_dim, self.flatten)
-        })
+        call.run(|device, launch| device.argmin(launch, &mut out, &x, axis, self.keep_dim, self.flatten))
     }
 }
 
@@ -852,15 +739,7 @@ impl Run<Any> for LogsumexpUntilV2_6<'_> {
         let x = self.x.view()?;
         let mut out = self.out.view(outputs::like(&x))?;
         call.run(|device, launch| {
-            device
-                .logsumexp(
-                    launch,
-                    &mut out,
-                    &x,
-                    self.axis,
-                    self.keep_dim,
-                    self.reduce_all,
-                )
+            device.logsumexp(launch, &mut out, &x, self.axis, self.keep_dim, self.reduce_all)
         })
     }
 }
@@ -899,17 +778,7 @@ impl Run<Any> for LogsumexpGradUntilV2_6<'_> {
         let dout = self.dout.view()?;
         let mut dx = self.dx.view(outputs::like(&x))?;
         call.run(|device, launch| {
-            device
-                .logsumexp_grad(
-                    launch,
-                    &mut dx,
-                    &x,
-                    &out,
-                    &dout,
-                    self.axis,
-                    self.keep_dim,
-                    self.reduce_all,
-                )
+            device.logsumexp_grad(launch, &mut dx, &x, &out, &dout, self.axis, self.keep_dim, self.reduce_all)
         })
     }
 }
@@ -930,17 +799,7 @@ impl Run<Any> for LogsumexpGrad<'_> {
         let axis: Vec<i64> = self.axis.iter().copied().map(i64::from).collect();
         let mut dx = self.dx.view(outputs::like(&x))?;
         call.run(|device, launch| {
-            device
-                .logsumexp_grad(
-                    launch,
-                    &mut dx,
-                    &x,
-                    &out,
-                    &dout,
-                    &axis,
-                    self.keep_dim,
-                    self.reduce_all,
-                )
+            device.logsumexp_grad(launch, &mut dx, &x, &out, &dout, &axis, self.keep_dim, self.reduce_all)
         })
     }
 }
@@ -958,16 +817,15 @@ impl Run<Any> for PNorm<'_> {
         let x = self.x.view()?;
         let mut out = self.out.view(outputs::like(&x))?;
         call.run(|device, launch| {
-            device
-                .p_norm(
-                    launch,
-                    &mut out,
-                    &x,
-                    f64::from(self.porder),
-                    i64::from(self.axis),
-                    self.keep_dim,
-                    self.asvector,
-                )
+            device.p_norm(
+                launch,
+                &mut out,
+                &x,
+                f64::from(self.porder),
+                i64::from(self.axis),
+                self.keep_dim,
+                self.asvector,
+            )
         })
     }
 }
@@ -987,18 +845,17 @@ impl Run<Any> for PNormGrad<'_> {
         let dout = self.dout.view()?;
         let mut dx = self.dx.view(outputs::like(&x))?;
         call.run(|device, launch| {
-            device
-                .p_norm_grad(
-                    launch,
-                    &mut dx,
-                    &x,
-                    &out,
-                    &dout,
-                    f64::from(self.porder),
-                    i64::from(self.axis),
-                    self.keep_dim,
-                    self.asvector,
-                )
+            device.p_norm_grad(
+                launch,
+                &mut dx,
+                &x,
+                &out,
+                &dout,
+                f64::from(self.porder),
+                i64::from(self.axis),
+                self.keep_dim,
+                self.asvector,
+            )
         })
     }
 }
@@ -1017,15 +874,7 @@ impl Run<Any> for FrobeniusNorm<'_> {
         call.expect_reducible(&x)?;
         let mut out = self.out.view(outputs::like(&x))?;
         call.run(|device, launch| {
-            device
-                .frobenius_norm(
-                    launch,
-                    &mut out,
-                    &x,
-                    self.axis.get(),
-                    self.keep_dim,
-                    self.reduce_all,
-                )
+            device.frobenius_norm(launch, &mut out, &x, self.axis.get(), self.keep_dim, self.reduce_all)
         })
     }
 }
@@ -1045,17 +894,16 @@ impl Run<Any> for FrobeniusNormGrad<'_> {
         let dout = self.dout.view()?;
         let mut dx = self.dx.view(outputs::like(&x))?;
         call.run(|device, launch| {
-            device
-                .frobenius_norm_grad(
-                    launch,
-                    &mut dx,
-                    &x,
-                    &out,
-                    &dout,
-                    self.axis.get(),
-                    self.keep_dim,
-                    self.reduce_all,
-                )
+            device.frobenius_norm_grad(
+                launch,
+                &mut dx,
+                &x,
+                &out,
+                &dout,
+                self.axis.get(),
+                self.keep_dim,
+                self.reduce_all,
+            )
         })
     }
 }
@@ -1090,9 +938,7 @@ impl Run<Any> for SquaredL2NormGrad<'_> {
         let x = self.x.view()?;
         let dout = self.dout.view()?;
         let mut dx = self.dx.view(outputs::like(&x))?;
-        call.run(|device, launch| {
-            device.squared_l2_norm_grad(launch, &mut dx, &x, &dout)
-        })
+        call.run(|device, launch| device.squared_l2_norm_grad(launch, &mut dx, &x, &dout))
     }
 }
 
@@ -1174,8 +1020,6 @@ impl Run<Any> for ClipByNorm<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
         let mut out = self.out.view(outputs::like(&x))?;
-        call.run(|device, launch| {
-            device.clip_by_norm(launch, &mut out, &x, f64::from(self.max_norm))
-        })
+        call.run(|device, launch| device.clip_by_norm(launch, &mut out, &x, f64::from(self.max_norm)))
     }
 }

@@ -2,20 +2,19 @@
 
 //! Running sums, products and extrema along a dimension, and gradients.
 
-use tenon::device::DataType;
-use tenon::device::Release;
 use crate::error::Result;
 use crate::kernel::outputs;
-use crate::kernel::{FLOATS, INTEGERS, kernel};
 use crate::kernel::{Any, Call, Output, Registry, Run, Scalar, Tensor};
+use crate::kernel::{FLOATS, INTEGERS, kernel};
+use tenon::device::DataType;
+use tenon::device::Release;
 
 /// Registers the kernels of this group.
 pub(super) fn register(registry: Registry) -> Result<()> {
     registry.add_any::<Cumsum<'static>>(&["cumsum"], &[FLOATS, INTEGERS])?;
     registry.add_any::<CumsumGrad<'static>>(&["cumsum_grad"], &[FLOATS])?;
     if registry.release() <= Release::V2_6 {
-        registry
-            .add_any::<CumprodUntilV2_6<'static>>(&["cumprod"], &[FLOATS, INTEGERS])?;
+        registry.add_any::<CumprodUntilV2_6<'static>>(&["cumprod"], &[FLOATS, INTEGERS])?;
     }
     if registry.release() >= Release::V3_0 {
         registry.add_any::<Cumprod<'static>>(&["cumprod"], &[FLOATS, INTEGERS])?;
@@ -49,16 +48,7 @@ impl Run<Any> for Cumsum<'_> {
         let axis = self.axis.to_i64()?;
         let mut out = self.out.view(outputs::like(&x))?;
         call.run(|device, launch| {
-            device
-                .cumsum(
-                    launch,
-                    &mut out,
-                    &x,
-                    axis,
-                    self.flatten,
-                    self.exclusive,
-                    self.reverse,
-                )
+            device.cumsum(launch, &mut out, &x, axis, self.flatten, self.exclusive, self.reverse)
         })
     }
 }
@@ -77,16 +67,7 @@ impl Run<Any> for CumsumGrad<'_> {
         let axis = self.axis.to_i64()?;
         let mut dx = self.dx.view(outputs::like(&dout))?;
         call.run(|device, launch| {
-            device
-                .cumsum_grad(
-                    launch,
-                    &mut dx,
-                    &dout,
-                    axis,
-                    self.flatten,
-                    self.exclusive,
-                    self.reverse,
-                )
+            device.cumsum_grad(launch, &mut dx, &dout, axis, self.flatten, self.exclusive, self.reverse)
         })
     }
 }
@@ -103,9 +84,7 @@ impl Run<Any> for CumprodUntilV2_6<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
         let mut out = self.out.view(outputs::like(&x))?;
-        call.run(|device, launch| {
-            device.cumprod(launch, &mut out, &x, i64::from(self.axis), false, false)
-        })
+        call.run(|device, launch| device.cumprod(launch, &mut out, &x, i64::from(self.axis), false, false))
     }
 }
 
@@ -122,15 +101,7 @@ impl Run<Any> for Cumprod<'_> {
         let x = self.x.view()?;
         let mut out = self.out.view(outputs::like(&x))?;
         call.run(|device, launch| {
-            device
-                .cumprod(
-                    launch,
-                    &mut out,
-                    &x,
-                    i64::from(self.axis),
-                    self.exclusive,
-                    self.reverse,
-                )
+            device.cumprod(launch, &mut out, &x, i64::from(self.axis), self.exclusive, self.reverse)
         })
     }
 }
@@ -149,16 +120,7 @@ impl Run<Any> for CumprodGradUntilV2_6<'_> {
         let dout = self.dout.view()?;
         let mut dx = self.dx.view(outputs::like(&x))?;
         call.run(|device, launch| {
-            device
-                .cumprod_grad(
-                    launch,
-                    &mut dx,
-                    &x,
-                    &dout,
-                    i64::from(self.axis),
-                    false,
-                    false,
-                )
+            device.cumprod_grad(launch, &mut dx, &x, &dout, i64::from(self.axis), false, false)
         })
     }
 }
@@ -177,16 +139,15 @@ impl Run<Any> for CumprodGrad<'_> {
         let dout = self.dout.view()?;
         let mut dx = self.dx.view(outputs::like(&x))?;
         call.run(|device, launch| {
-            device
-                .cumprod_grad(
-                    launch,
-                    &mut dx,
-                    &x,
-                    &dout,
-                    i64::from(self.axis),
-                    self.exclusive,
-                    self.reverse,
-                )
+            device.cumprod_grad(
+                launch,
+                &mut dx,
+                &x,
+                &dout,
+                i64::from(self.axis),
+                self.exclusive,
+                self.reverse,
+            )
         })
     }
 }
@@ -204,16 +165,15 @@ impl Run<Any> for Logcumsumexp<'_> {
         let x = self.x.view()?;
         let mut out = self.out.view(outputs::like(&x))?;
         call.run(|device, launch| {
-            device
-                .logcumsumexp(
-                    launch,
-                    &mut out,
-                    &x,
-                    i64::from(self.axis),
-                    self.flatten,
-                    self.exclusive,
-                    self.reverse,
-                )
+            device.logcumsumexp(
+                launch,
+                &mut out,
+                &x,
+                i64::from(self.axis),
+                self.flatten,
+                self.exclusive,
+                self.reverse,
+            )
         })
     }
 }
@@ -233,18 +193,17 @@ impl Run<Any> for LogcumsumexpGrad<'_> {
         let dout = self.dout.view()?;
         let mut dx = self.dx.view(outputs::like(&x))?;
         call.run(|device, launch| {
-            device
-                .logcumsumexp_grad(
-                    launch,
-                    &mut dx,
-                    &x,
-                    &out,
-                    &dout,
-                    i64::from(self.axis),
-                    self.flatten,
-                    self.exclusive,
-                    self.reverse,
-                )
+            device.logcumsumexp_grad(
+                launch,
+                &mut dx,
+                &x,
+                &out,
+                &dout,
+                i64::from(self.axis),
+                self.flatten,
+                self.exclusive,
+                self.reverse,
+            )
         })
     }
 }
@@ -262,9 +221,7 @@ impl Run<Any> for Cummax<'_> {
         let x = self.x.view()?;
         let mut out = self.out.view(outputs::like(&x))?;
         let mut indices = self.indices.view(self.indices.tensor().data_type()?)?;
-        call.run(|device, launch| {
-            device.cummax(launch, &mut out, &mut indices, &x, i64::from(self.axis))
-        })
+        call.run(|device, launch| device.cummax(launch, &mut out, &mut indices, &x, i64::from(self.axis)))
     }
 }
 
@@ -282,8 +239,7 @@ impl Run<Any> for CummaxGrad<'_> {
         let dout = self.dout.view()?;
         let mut dx = self.dx.view(outputs::like(&dout))?;
         call.run(|device, launch| {
-            device
-                .cumextremum_grad(launch, &mut dx, &indices, &dout, i64::from(self.axis))
+            device.cumextremum_grad(launch, &mut dx, &indices, &dout, i64::from(self.axis))
         })
     }
 }
@@ -301,9 +257,7 @@ impl Run<Any> for Cummin<'_> {
         let x = self.x.view()?;
         let mut out = self.out.view(outputs::like(&x))?;
         let mut indices = self.indices.view(self.indices.tensor().data_type()?)?;
-        call.run(|device, launch| {
-            device.cummin(launch, &mut out, &mut indices, &x, i64::from(self.axis))
-        })
+        call.run(|device, launch| device.cummin(launch, &mut out, &mut indices, &x, i64::from(self.axis)))
     }
 }
 
@@ -321,8 +275,7 @@ impl Run<Any> for CumminGrad<'_> {
         let dout = self.dout.view()?;
         let mut dx = self.dx.view(outputs::like(&dout))?;
         call.run(|device, launch| {
-            device
-                .cumextremum_grad(launch, &mut dx, &indices, &dout, i64::from(self.axis))
+            device.cumextremum_grad(launch, &mut dx, &indices, &dout, i64::from(self.axis))
         })
     }
 }

@@ -2,44 +2,27 @@
 
 //! Paths through sequences, and gradients.
 
-use tenon::device::DataType;
 use crate::error::Result;
 use crate::kernel::outputs;
-use crate::kernel::{FLOATS, INTEGERS, kernel};
 use crate::kernel::{Any, Call, Output, Registry, Run, Tensor};
+use crate::kernel::{FLOATS, INTEGERS, kernel};
+use tenon::device::DataType;
 
 /// Registers the kernels of this group.
 pub(super) fn register(registry: Registry) -> Result<()> {
     registry.add_any::<GatherTree<'static>>(&["gather_tree"], &[INTEGERS])?;
-    registry
-        .add_any::<
-            ViterbiDecode<'static>,
-        >(
-            &[
-                "viterbi_decode",
-                "viterbi_decode_scores_shape",
-                "viterbi_decode_path_shape",
-            ],
-            &[FLOATS],
-        )?;
-    registry
-        .add_any::<
-            EditDistance<'static>,
-        >(
-            &[
-                "edit_distance",
-                "edit_distance_sequencenum_shape",
-                "edit_distance_out_shape",
-            ],
-            &[FLOATS],
-        )?;
-    registry
-        .add_any::<
-            Warprnnt<'static>,
-        >(
-            &["rnnt_loss", "rnnt_loss_loss_shape", "rnnt_loss_gradient_shape"],
-            &[FLOATS],
-        )?;
+    registry.add_any::<ViterbiDecode<'static>>(
+        &["viterbi_decode", "viterbi_decode_scores_shape", "viterbi_decode_path_shape"],
+        &[FLOATS],
+    )?;
+    registry.add_any::<EditDistance<'static>>(
+        &["edit_distance", "edit_distance_sequencenum_shape", "edit_distance_out_shape"],
+        &[FLOATS],
+    )?;
+    registry.add_any::<Warprnnt<'static>>(
+        &["rnnt_loss", "rnnt_loss_loss_shape", "rnnt_loss_gradient_shape"],
+        &[FLOATS],
+    )?;
     registry.add_any::<WarprnntGrad<'static>>(&["rnnt_loss_grad"], &[FLOATS])?;
     Ok(())
 }
@@ -74,43 +57,38 @@ impl Run<Any> for ViterbiDecode<'_> {
         let potentials = self.potentials.view()?;
         let transition = self.transition.view()?;
         let lengths = self.lengths.view()?;
-        let dims = call
-            .run(|device, launch| {
-                device
-                    .viterbi_decode_scores_shape(
-                        launch,
-                        &potentials,
-                        &transition,
-                        &lengths,
-                        self.include_bos_eos_tag,
-                    )
-            })?;
+        let dims = call.run(|device, launch| {
+            device.viterbi_decode_scores_shape(
+                launch,
+                &potentials,
+                &transition,
+                &lengths,
+                self.include_bos_eos_tag,
+            )
+        })?;
         self.scores.reshape(&dims)?;
-        let dims = call
-            .run(|device, launch| {
-                device
-                    .viterbi_decode_path_shape(
-                        launch,
-                        &potentials,
-                        &transition,
-                        &lengths,
-                        self.include_bos_eos_tag,
-                    )
-            })?;
+        let dims = call.run(|device, launch| {
+            device.viterbi_decode_path_shape(
+                launch,
+                &potentials,
+                &transition,
+                &lengths,
+                self.include_bos_eos_tag,
+            )
+        })?;
         self.path.reshape(&dims)?;
         let mut scores = self.scores.view(outputs::like(&potentials))?;
         let mut path = self.path.view(DataType::INT64)?;
         call.run(|device, launch| {
-            device
-                .viterbi_decode(
-                    launch,
-                    &mut scores,
-                    &mut path,
-                    &potentials,
-                    &transition,
-                    &lengths,
-                    self.include_bos_eos_tag,
-                )
+            device.viterbi_decode(
+                launch,
+                &mut scores,
+                &mut path,
+                &potentials,
+                &transition,
+                &lengths,
+                self.include_bos_eos_tag,
+            )
         })
     }
 }
@@ -134,46 +112,41 @@ impl Run<Any> for EditDistance<'_> {
         let refs = self.refs.view()?;
         let hypslength = self.hypslength.map(Tensor::view).transpose()?;
         let refslength = self.refslength.map(Tensor::view).transpose()?;
-        let dims = call
-            .run(|device, launch| {
-                device
-                    .edit_distance_sequencenum_shape(
-                        launch,
-                        &hyps,
-                        &refs,
-                        hypslength.as_ref(),
-                        refslength.as_ref(),
-                        self.normalized,
-                    )
-            })?;
+        let dims = call.run(|device, launch| {
+            device.edit_distance_sequencenum_shape(
+                launch,
+                &hyps,
+                &refs,
+                hypslength.as_ref(),
+                refslength.as_ref(),
+                self.normalized,
+            )
+        })?;
         self.sequencenum.reshape(&dims)?;
-        let dims = call
-            .run(|device, launch| {
-                device
-                    .edit_distance_out_shape(
-                        launch,
-                        &hyps,
-                        &refs,
-                        hypslength.as_ref(),
-                        refslength.as_ref(),
-                        self.normalized,
-                    )
-            })?;
+        let dims = call.run(|device, launch| {
+            device.edit_distance_out_shape(
+                launch,
+                &hyps,
+                &refs,
+                hypslength.as_ref(),
+                refslength.as_ref(),
+                self.normalized,
+            )
+        })?;
         self.out.reshape(&dims)?;
         let mut sequencenum = self.sequencenum.view(DataType::INT64)?;
         let mut out = self.out.view(DataType::FLOAT32)?;
         call.run(|device, launch| {
-            device
-                .edit_distance(
-                    launch,
-                    &mut sequencenum,
-                    &mut out,
-                    &hyps,
-                    &refs,
-                    hypslength.as_ref(),
-                    refslength.as_ref(),
-                    self.normalized,
-                )
+            device.edit_distance(
+                launch,
+                &mut sequencenum,
+                &mut out,
+                &hyps,
+                &refs,
+                hypslength.as_ref(),
+                refslength.as_ref(),
+                self.normalized,
+            )
         })
     }
 }
@@ -197,49 +170,44 @@ impl Run<Any> for Warprnnt<'_> {
         let label = self.label.view()?;
         let input_lengths = self.input_lengths.view()?;
         let label_lengths = self.label_lengths.view()?;
-        let dims = call
-            .run(|device, launch| {
-                device
-                    .rnnt_loss_loss_shape(
-                        launch,
-                        &input,
-                        &label,
-                        &input_lengths,
-                        &label_lengths,
-                        i64::from(self.blank),
-                        f64::from(self.fastemit_lambda),
-                    )
-            })?;
+        let dims = call.run(|device, launch| {
+            device.rnnt_loss_loss_shape(
+                launch,
+                &input,
+                &label,
+                &input_lengths,
+                &label_lengths,
+                i64::from(self.blank),
+                f64::from(self.fastemit_lambda),
+            )
+        })?;
         self.loss.reshape(&dims)?;
-        let dims = call
-            .run(|device, launch| {
-                device
-                    .rnnt_loss_gradient_shape(
-                        launch,
-                        &input,
-                        &label,
-                        &input_lengths,
-                        &label_lengths,
-                        i64::from(self.blank),
-                        f64::from(self.fastemit_lambda),
-                    )
-            })?;
+        let dims = call.run(|device, launch| {
+            device.rnnt_loss_gradient_shape(
+                launch,
+                &input,
+                &label,
+                &input_lengths,
+                &label_lengths,
+                i64::from(self.blank),
+                f64::from(self.fastemit_lambda),
+            )
+        })?;
         self.gradient.reshape(&dims)?;
         let mut loss = self.loss.view(outputs::like(&input))?;
         let mut gradient = self.gradient.view(outputs::like(&input))?;
         call.run(|device, launch| {
-            device
-                .rnnt_loss(
-                    launch,
-                    &mut loss,
-                    &mut gradient,
-                    &input,
-                    &label,
-                    &input_lengths,
-                    &label_lengths,
-                    i64::from(self.blank),
-                    f64::from(self.fastemit_lambda),
-                )
+            device.rnnt_loss(
+                launch,
+                &mut loss,
+                &mut gradient,
+                &input,
+                &label,
+                &input_lengths,
+                &label_lengths,
+                i64::from(self.blank),
+                f64::from(self.fastemit_lambda),
+            )
         })
     }
 }
@@ -262,8 +230,6 @@ impl Run<Any> for WarprnntGrad<'_> {
         let gradient = self.gradient.view()?;
         let dloss = self.dloss.view()?;
         let mut dinput = self.dinput.view(outputs::like(&gradient))?;
-        call.run(|device, launch| {
-            device.rnnt_loss_grad(launch, &mut dinput, &gradient, &dloss)
-        })
+        call.run(|device, launch| device.rnnt_loss_grad(launch, &mut dinput, &gradient, &dloss))
     }
 }

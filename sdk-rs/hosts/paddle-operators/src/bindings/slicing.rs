@@ -2,65 +2,41 @@
 
 //! Parts of tensors, tensors in another order, and gradients.
 
-use tenon::device::Release;
 use crate::error::Result;
 use crate::kernel::outputs;
 use crate::kernel::shapes;
-use crate::kernel::{FLOATS, INTEGERS, BOOL, COMPLEX, kernel};
 use crate::kernel::{Any, Call, IntArray, Output, Registry, Run, Tensor};
+use crate::kernel::{BOOL, COMPLEX, FLOATS, INTEGERS, kernel};
+use tenon::device::Release;
 
 /// Registers the kernels of this group.
 pub(super) fn register(registry: Registry) -> Result<()> {
     if registry.release() >= Release::V3_0 {
-        registry
-            .add_any::<
-                StridedSlice<'static>,
-            >(&["strided_slice"], &[FLOATS, INTEGERS, BOOL, COMPLEX])?;
+        registry.add_any::<StridedSlice<'static>>(&["strided_slice"], &[FLOATS, INTEGERS, BOOL, COMPLEX])?;
     }
     if registry.release() >= Release::V3_0 {
-        registry
-            .add_any::<
-                StridedSliceGrad<'static>,
-            >(&["strided_slice_grad"], &[FLOATS, INTEGERS, BOOL, COMPLEX])?;
+        registry.add_any::<StridedSliceGrad<'static>>(
+            &["strided_slice_grad"],
+            &[FLOATS, INTEGERS, BOOL, COMPLEX],
+        )?;
     }
-    registry
-        .add_any::<
-            Crop<'static>,
-        >(&["crop", "crop_out_shape"], &[FLOATS, INTEGERS, BOOL, COMPLEX])?;
-    registry
-        .add_any::<
-            CropGrad<'static>,
-        >(&["crop_grad", "crop_grad_dx_shape"], &[FLOATS, INTEGERS, BOOL, COMPLEX])?;
+    registry.add_any::<Crop<'static>>(&["crop", "crop_out_shape"], &[FLOATS, INTEGERS, BOOL, COMPLEX])?;
+    registry.add_any::<CropGrad<'static>>(
+        &["crop_grad", "crop_grad_dx_shape"],
+        &[FLOATS, INTEGERS, BOOL, COMPLEX],
+    )?;
     registry.add_any::<SetValueGrad<'static>>(&["set_value_grad"], &[FLOATS, INTEGERS])?;
-    registry
-        .add_any::<
-            SetValueWithScalarGrad<'static>,
-        >(&["set_value_grad"], &[FLOATS, INTEGERS])?;
+    registry.add_any::<SetValueWithScalarGrad<'static>>(&["set_value_grad"], &[FLOATS, INTEGERS])?;
     registry.add_any::<Flip<'static>>(&["flip"], &[FLOATS, INTEGERS, BOOL, COMPLEX])?;
     registry.add_any::<Reverse<'static>>(&["flip"], &[FLOATS, INTEGERS, BOOL, COMPLEX])?;
     registry.add_any::<Roll<'static>>(&["roll"], &[FLOATS, INTEGERS, BOOL, COMPLEX])?;
-    registry
-        .add_any::<
-            RollGrad<'static>,
-        >(&["roll_grad"], &[FLOATS, INTEGERS, BOOL, COMPLEX])?;
+    registry.add_any::<RollGrad<'static>>(&["roll_grad"], &[FLOATS, INTEGERS, BOOL, COMPLEX])?;
     if registry.release() >= Release::V3_0 {
-        registry
-            .add_any::<
-                Transpose<'static>,
-            >(&["transpose"], &[FLOATS, INTEGERS, BOOL, COMPLEX])?;
+        registry.add_any::<Transpose<'static>>(&["transpose"], &[FLOATS, INTEGERS, BOOL, COMPLEX])?;
     }
-    registry
-        .add_any::<
-            TransposeGrad<'static>,
-        >(&["transpose_grad"], &[FLOATS, INTEGERS, BOOL, COMPLEX])?;
-    registry
-        .add_any::<
-            Multiplex<'static>,
-        >(&["multiplex"], &[FLOATS, INTEGERS, BOOL, COMPLEX])?;
-    registry
-        .add_any::<
-            MultiplexGrad<'static>,
-        >(&["multiplex_grad"], &[FLOATS, INTEGERS, BOOL, COMPLEX])?;
+    registry.add_any::<TransposeGrad<'static>>(&["transpose_grad"], &[FLOATS, INTEGERS, BOOL, COMPLEX])?;
+    registry.add_any::<Multiplex<'static>>(&["multiplex"], &[FLOATS, INTEGERS, BOOL, COMPLEX])?;
+    registry.add_any::<MultiplexGrad<'static>>(&["multiplex_grad"], &[FLOATS, INTEGERS, BOOL, COMPLEX])?;
     Ok(())
 }
 
@@ -83,16 +59,15 @@ impl Run<Any> for StridedSlice<'_> {
         let axes: Vec<i64> = self.axes.iter().copied().map(i64::from).collect();
         let mut out = self.out.view(outputs::like(&x))?;
         call.run(|device, launch| {
-            device
-                .strided_slice(
-                    launch,
-                    &mut out,
-                    &x,
-                    &axes,
-                    self.starts.get(),
-                    self.ends.get(),
-                    self.strides.get(),
-                )
+            device.strided_slice(
+                launch,
+                &mut out,
+                &x,
+                &axes,
+                self.starts.get(),
+                self.ends.get(),
+                self.strides.get(),
+            )
         })
     }
 }
@@ -116,16 +91,15 @@ impl Run<Any> for StridedSliceGrad<'_> {
         let axes: Vec<i64> = self.axes.iter().copied().map(i64::from).collect();
         let mut dx = self.dx.view(outputs::like(&dout))?;
         call.run(|device, launch| {
-            device
-                .strided_slice_grad(
-                    launch,
-                    &mut dx,
-                    &dout,
-                    &axes,
-                    self.starts.get(),
-                    self.ends.get(),
-                    self.strides.get(),
-                )
+            device.strided_slice_grad(
+                launch,
+                &mut dx,
+                &dout,
+                &axes,
+                self.starts.get(),
+                self.ends.get(),
+                self.strides.get(),
+            )
         })
     }
 }
@@ -142,14 +116,10 @@ impl Run<Any> for Crop<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
         let dims = call
-            .run(|device, launch| {
-                device.crop_out_shape(launch, &x, self.shape.get(), self.offsets.get())
-            })?;
+            .run(|device, launch| device.crop_out_shape(launch, &x, self.shape.get(), self.offsets.get()))?;
         self.out.reshape(&dims)?;
         let mut out = self.out.view(outputs::like(&x))?;
-        call.run(|device, launch| {
-            device.crop(launch, &mut out, &x, self.shape.get(), self.offsets.get())
-        })
+        call.run(|device, launch| device.crop(launch, &mut out, &x, self.shape.get(), self.offsets.get()))
     }
 }
 
@@ -165,15 +135,11 @@ impl Run<Any> for CropGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
         let dout = self.dout.view()?;
-        let dims = call
-            .run(|device, launch| {
-                device.crop_grad_dx_shape(launch, &x, &dout, self.offsets.get())
-            })?;
+        let dims =
+            call.run(|device, launch| device.crop_grad_dx_shape(launch, &x, &dout, self.offsets.get()))?;
         self.dx.reshape(&dims)?;
         let mut dx = self.dx.view(outputs::like(&dout))?;
-        call.run(|device, launch| {
-            device.crop_grad(launch, &mut dx, &x, &dout, self.offsets.get())
-        })
+        call.run(|device, launch| device.crop_grad(launch, &mut dx, &x, &dout, self.offsets.get()))
     }
 }
 
@@ -198,26 +164,22 @@ impl Run<Any> for SetValueGrad<'_> {
         if let Some(out) = self.dx {
             out.reshape(&shapes::like(&dout)?)?;
         }
-        let mut dx = outputs::wanted(self.dx)?
-            .map(|out| out.view(outputs::like(&dout)))
-            .transpose()?;
-        let mut dvalues = outputs::wanted(self.dvalues)?
-            .map(|out| out.view(outputs::like(&dout)))
-            .transpose()?;
+        let mut dx = outputs::wanted(self.dx)?.map(|out| out.view(outputs::like(&dout))).transpose()?;
+        let mut dvalues =
+            outputs::wanted(self.dvalues)?.map(|out| out.view(outputs::like(&dout))).transpose()?;
         call.run(|device, launch| {
-            device
-                .set_value_grad(
-                    launch,
-                    dx.as_mut(),
-                    dvalues.as_mut(),
-                    &dout,
-                    self.axes,
-                    self.starts.get(),
-                    self.ends.get(),
-                    self.steps.get(),
-                    self.decrease_axes,
-                    self.none_axes,
-                )
+            device.set_value_grad(
+                launch,
+                dx.as_mut(),
+                dvalues.as_mut(),
+                &dout,
+                self.axes,
+                self.starts.get(),
+                self.ends.get(),
+                self.steps.get(),
+                self.decrease_axes,
+                self.none_axes,
+            )
         })
     }
 }
@@ -240,23 +202,20 @@ kernel! {
 impl Run<Any> for SetValueWithScalarGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let dout = self.dout.view()?;
-        let mut dx = outputs::wanted(self.dx)?
-            .map(|out| out.view(outputs::like(&dout)))
-            .transpose()?;
+        let mut dx = outputs::wanted(self.dx)?.map(|out| out.view(outputs::like(&dout))).transpose()?;
         call.run(|device, launch| {
-            device
-                .set_value_grad(
-                    launch,
-                    dx.as_mut(),
-                    None,
-                    &dout,
-                    self.axes,
-                    self.starts.get(),
-                    self.ends.get(),
-                    self.steps.get(),
-                    self.decrease_axes,
-                    self.none_axes,
-                )
+            device.set_value_grad(
+                launch,
+                dx.as_mut(),
+                None,
+                &dout,
+                self.axes,
+                self.starts.get(),
+                self.ends.get(),
+                self.steps.get(),
+                self.decrease_axes,
+                self.none_axes,
+            )
         })
     }
 }
@@ -306,9 +265,7 @@ impl Run<Any> for Roll<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
         let mut out = self.out.view(outputs::like(&x))?;
-        call.run(|device, launch| {
-            device.roll(launch, &mut out, &x, self.shifts.get(), self.axis)
-        })
+        call.run(|device, launch| device.roll(launch, &mut out, &x, self.shifts.get(), self.axis))
     }
 }
 
@@ -324,9 +281,7 @@ impl Run<Any> for RollGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let dout = self.dout.view()?;
         let mut dx = self.dx.view(outputs::like(&dout))?;
-        call.run(|device, launch| {
-            device.roll_grad(launch, &mut dx, &dout, self.shifts.get(), self.axis)
-        })
+        call.run(|device, launch| device.roll_grad(launch, &mut dx, &dout, self.shifts.get(), self.axis))
     }
 }
 

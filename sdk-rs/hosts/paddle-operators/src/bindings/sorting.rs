@@ -2,18 +2,17 @@
 
 //! Elements by their order, and gradients.
 
-use tenon::device::DataType;
-use tenon::device::Release;
 use crate::error::Result;
 use crate::kernel::outputs;
-use crate::kernel::{FLOATS, INTEGERS, kernel};
 use crate::kernel::{Any, Call, IntArray, Output, Registry, Run, Scalar, Tensor};
+use crate::kernel::{FLOATS, INTEGERS, kernel};
+use tenon::device::DataType;
+use tenon::device::Release;
 
 /// Registers the kernels of this group.
 pub(super) fn register(registry: Registry) -> Result<()> {
     if registry.release() <= Release::V2_6 {
-        registry
-            .add_any::<ArgsortUntilV2_6<'static>>(&["argsort"], &[FLOATS, INTEGERS])?;
+        registry.add_any::<ArgsortUntilV2_6<'static>>(&["argsort"], &[FLOATS, INTEGERS])?;
     }
     if registry.release() >= Release::V3_0 {
         registry.add_any::<Argsort<'static>>(&["argsort"], &[FLOATS, INTEGERS])?;
@@ -25,20 +24,16 @@ pub(super) fn register(registry: Registry) -> Result<()> {
         registry.add_any::<ArgsortGrad<'static>>(&["argsort_grad"], &[FLOATS])?;
     }
     registry
-        .add_any::<
-            Topk<'static>,
-        >(&["topk", "topk_out_shape", "topk_indices_shape"], &[FLOATS, INTEGERS])?;
+        .add_any::<Topk<'static>>(&["topk", "topk_out_shape", "topk_indices_shape"], &[FLOATS, INTEGERS])?;
     registry.add_any::<TopkGrad<'static>>(&["topk_grad"], &[FLOATS])?;
     if registry.release() <= Release::V3_0 {
-        registry
-            .add_any::<KthvalueUntilV3_0<'static>>(&["kthvalue"], &[FLOATS, INTEGERS])?;
+        registry.add_any::<KthvalueUntilV3_0<'static>>(&["kthvalue"], &[FLOATS, INTEGERS])?;
     }
     if registry.release() >= Release::V3_1 {
         registry.add_any::<Kthvalue<'static>>(&["kthvalue"], &[FLOATS, INTEGERS])?;
     }
     if registry.release() <= Release::V3_0 {
-        registry
-            .add_any::<KthvalueGradUntilV3_0<'static>>(&["kthvalue_grad"], &[FLOATS])?;
+        registry.add_any::<KthvalueGradUntilV3_0<'static>>(&["kthvalue_grad"], &[FLOATS])?;
     }
     if registry.release() >= Release::V3_1 {
         registry.add_any::<KthvalueGrad<'static>>(&["kthvalue_grad"], &[FLOATS])?;
@@ -56,16 +51,13 @@ pub(super) fn register(registry: Registry) -> Result<()> {
         registry.add_any::<Nanmedian<'static>>(&["median"], &[FLOATS, INTEGERS])?;
     }
     if registry.release() <= Release::V2_6 {
-        registry
-            .add_any::<NanmedianGradUntilV2_6<'static>>(&["median_grad"], &[FLOATS])?;
+        registry.add_any::<NanmedianGradUntilV2_6<'static>>(&["median_grad"], &[FLOATS])?;
     }
     if (Release::V3_0..=Release::V3_1).contains(&registry.release()) {
-        registry
-            .add_any::<NanmedianGradUntilV3_1<'static>>(&["median_grad"], &[FLOATS])?;
+        registry.add_any::<NanmedianGradUntilV3_1<'static>>(&["median_grad"], &[FLOATS])?;
     }
     if registry.release() >= Release::V3_2 {
-        registry
-            .add_any::<NanmedianGrad<'static>>(&["median_grad_of_equal"], &[FLOATS])?;
+        registry.add_any::<NanmedianGrad<'static>>(&["median_grad_of_equal"], &[FLOATS])?;
     }
     Ok(())
 }
@@ -84,15 +76,7 @@ impl Run<Any> for ArgsortUntilV2_6<'_> {
         let mut out = self.out.view(outputs::like(&x))?;
         let mut indices = self.indices.view(DataType::INT64)?;
         call.run(|device, launch| {
-            device
-                .argsort(
-                    launch,
-                    &mut out,
-                    &mut indices,
-                    &x,
-                    i64::from(self.axis),
-                    self.descending,
-                )
+            device.argsort(launch, &mut out, &mut indices, &x, i64::from(self.axis), self.descending)
         })
     }
 }
@@ -111,15 +95,7 @@ impl Run<Any> for Argsort<'_> {
         let mut out = self.out.view(outputs::like(&x))?;
         let mut indices = self.indices.view(DataType::INT64)?;
         call.run(|device, launch| {
-            device
-                .argsort(
-                    launch,
-                    &mut out,
-                    &mut indices,
-                    &x,
-                    i64::from(self.axis),
-                    self.descending,
-                )
+            device.argsort(launch, &mut out, &mut indices, &x, i64::from(self.axis), self.descending)
         })
     }
 }
@@ -137,9 +113,7 @@ impl Run<Any> for ArgsortGradUntilV2_6<'_> {
         let indices = self.indices.view()?;
         let dout = self.dout.view()?;
         let mut dx = self.dx.view(outputs::like(&dout))?;
-        call.run(|device, launch| {
-            device.argsort_grad(launch, &mut dx, &indices, &dout, i64::from(self.axis))
-        })
+        call.run(|device, launch| device.argsort_grad(launch, &mut dx, &indices, &dout, i64::from(self.axis)))
     }
 }
 
@@ -156,9 +130,7 @@ impl Run<Any> for ArgsortGrad<'_> {
         let indices = self.indices.view()?;
         let dout = self.dout.view()?;
         let mut dx = self.dx.view(outputs::like(&dout))?;
-        call.run(|device, launch| {
-            device.argsort_grad(launch, &mut dx, &indices, &dout, i64::from(self.axis))
-        })
+        call.run(|device, launch| device.argsort_grad(launch, &mut dx, &indices, &dout, i64::from(self.axis)))
     }
 }
 
@@ -175,35 +147,16 @@ impl Run<Any> for Topk<'_> {
         let x = self.x.view()?;
         let k = self.k.to_i64()?;
         let dims = call
-            .run(|device, launch| {
-                device.topk_out_shape(launch, &x, k, i64::from(self.axis), self.largest)
-            })?;
+            .run(|device, launch| device.topk_out_shape(launch, &x, k, i64::from(self.axis), self.largest))?;
         self.out.reshape(&dims)?;
-        let dims = call
-            .run(|device, launch| {
-                device
-                    .topk_indices_shape(
-                        launch,
-                        &x,
-                        k,
-                        i64::from(self.axis),
-                        self.largest,
-                    )
-            })?;
+        let dims = call.run(|device, launch| {
+            device.topk_indices_shape(launch, &x, k, i64::from(self.axis), self.largest)
+        })?;
         self.indices.reshape(&dims)?;
         let mut out = self.out.view(outputs::like(&x))?;
         let mut indices = self.indices.view(DataType::INT64)?;
         call.run(|device, launch| {
-            device
-                .topk(
-                    launch,
-                    &mut out,
-                    &mut indices,
-                    &x,
-                    k,
-                    i64::from(self.axis),
-                    self.largest,
-                )
+            device.topk(launch, &mut out, &mut indices, &x, k, i64::from(self.axis), self.largest)
         })
     }
 }
@@ -221,9 +174,7 @@ impl Run<Any> for TopkGrad<'_> {
         let indices = self.indices.view()?;
         let dout = self.dout.view()?;
         let mut dx = self.dx.view(outputs::like(&dout))?;
-        call.run(|device, launch| {
-            device.topk_grad(launch, &mut dx, &indices, &dout, i64::from(self.axis))
-        })
+        call.run(|device, launch| device.topk_grad(launch, &mut dx, &indices, &dout, i64::from(self.axis)))
     }
 }
 
@@ -241,16 +192,15 @@ impl Run<Any> for KthvalueUntilV3_0<'_> {
         let mut out = self.out.view(outputs::like(&x))?;
         let mut indices = self.indices.view(DataType::INT64)?;
         call.run(|device, launch| {
-            device
-                .kthvalue(
-                    launch,
-                    &mut out,
-                    &mut indices,
-                    &x,
-                    i64::from(self.k),
-                    i64::from(self.axis),
-                    self.keep_dim,
-                )
+            device.kthvalue(
+                launch,
+                &mut out,
+                &mut indices,
+                &x,
+                i64::from(self.k),
+                i64::from(self.axis),
+                self.keep_dim,
+            )
         })
     }
 }
@@ -269,16 +219,7 @@ impl Run<Any> for Kthvalue<'_> {
         let mut out = self.out.view(outputs::like(&x))?;
         let mut indices = self.indices.view(DataType::INT64)?;
         call.run(|device, launch| {
-            device
-                .kthvalue(
-                    launch,
-                    &mut out,
-                    &mut indices,
-                    &x,
-                    self.k,
-                    i64::from(self.axis),
-                    self.keep_dim,
-                )
+            device.kthvalue(launch, &mut out, &mut indices, &x, self.k, i64::from(self.axis), self.keep_dim)
         })
     }
 }
@@ -297,15 +238,7 @@ impl Run<Any> for KthvalueGradUntilV3_0<'_> {
         let dout = self.dout.view()?;
         let mut dx = self.dx.view(outputs::like(&dout))?;
         call.run(|device, launch| {
-            device
-                .kthvalue_grad(
-                    launch,
-                    &mut dx,
-                    &indices,
-                    &dout,
-                    i64::from(self.axis),
-                    self.keep_dim,
-                )
+            device.kthvalue_grad(launch, &mut dx, &indices, &dout, i64::from(self.axis), self.keep_dim)
         })
     }
 }
@@ -324,15 +257,7 @@ impl Run<Any> for KthvalueGrad<'_> {
         let dout = self.dout.view()?;
         let mut dx = self.dx.view(outputs::like(&dout))?;
         call.run(|device, launch| {
-            device
-                .kthvalue_grad(
-                    launch,
-                    &mut dx,
-                    &indices,
-                    &dout,
-                    i64::from(self.axis),
-                    self.keep_dim,
-                )
+            device.kthvalue_grad(launch, &mut dx, &indices, &dout, i64::from(self.axis), self.keep_dim)
         })
     }
 }
@@ -351,15 +276,7 @@ impl Run<Any> for Mode<'_> {
         let mut out = self.out.view(outputs::like(&x))?;
         let mut indices = self.indices.view(DataType::INT64)?;
         call.run(|device, launch| {
-            device
-                .mode(
-                    launch,
-                    &mut out,
-                    &mut indices,
-                    &x,
-                    i64::from(self.axis),
-                    self.keep_dim,
-                )
+            device.mode(launch, &mut out, &mut indices, &x, i64::from(self.axis), self.keep_dim)
         })
     }
 }
@@ -378,15 +295,7 @@ impl Run<Any> for ModeGrad<'_> {
         let dout = self.dout.view()?;
         let mut dx = self.dx.view(outputs::like(&dout))?;
         call.run(|device, launch| {
-            device
-                .mode_grad(
-                    launch,
-                    &mut dx,
-                    &indices,
-                    &dout,
-                    i64::from(self.axis),
-                    self.keep_dim,
-                )
+            device.mode_grad(launch, &mut dx, &indices, &dout, i64::from(self.axis), self.keep_dim)
         })
     }
 }
@@ -404,9 +313,7 @@ impl Run<Any> for Searchsorted<'_> {
         let sorted_sequence = self.sorted_sequence.view()?;
         let x = self.x.view()?;
         let mut out = self.out.view(self.out.tensor().data_type()?)?;
-        call.run(|device, launch| {
-            device.searchsorted(launch, &mut out, &sorted_sequence, &x, self.right)
-        })
+        call.run(|device, launch| device.searchsorted(launch, &mut out, &sorted_sequence, &x, self.right))
     }
 }
 
@@ -424,17 +331,16 @@ impl Run<Any> for Median<'_> {
         let mut out = self.out.view(outputs::like(&x))?;
         let mut indices = self.indices.view(DataType::INT64)?;
         call.run(|device, launch| {
-            device
-                .median(
-                    launch,
-                    &mut out,
-                    &mut indices,
-                    &x,
-                    self.axis.get(),
-                    self.keep_dim,
-                    self.mode,
-                    false,
-                )
+            device.median(
+                launch,
+                &mut out,
+                &mut indices,
+                &x,
+                self.axis.get(),
+                self.keep_dim,
+                self.mode,
+                false,
+            )
         })
     }
 }
@@ -455,18 +361,17 @@ impl Run<Any> for MedianGrad<'_> {
         let dout = self.dout.view()?;
         let mut dx = self.dx.view(outputs::like(&x))?;
         call.run(|device, launch| {
-            device
-                .median_grad_of_equal(
-                    launch,
-                    &mut dx,
-                    &x,
-                    &median,
-                    &indices,
-                    &dout,
-                    self.axis.get(),
-                    self.keep_dim,
-                    self.mode,
-                )
+            device.median_grad_of_equal(
+                launch,
+                &mut dx,
+                &x,
+                &median,
+                &indices,
+                &dout,
+                self.axis.get(),
+                self.keep_dim,
+                self.mode,
+            )
         })
     }
 }
@@ -485,17 +390,7 @@ impl Run<Any> for Nanmedian<'_> {
         let mut out = self.out.view(outputs::like(&x))?;
         let mut indices = self.indices.view(DataType::INT64)?;
         call.run(|device, launch| {
-            device
-                .median(
-                    launch,
-                    &mut out,
-                    &mut indices,
-                    &x,
-                    self.axis.get(),
-                    self.keep_dim,
-                    self.mode,
-                    true,
-                )
+            device.median(launch, &mut out, &mut indices, &x, self.axis.get(), self.keep_dim, self.mode, true)
         })
     }
 }
@@ -514,16 +409,7 @@ impl Run<Any> for NanmedianGradUntilV2_6<'_> {
         let dout = self.dout.view()?;
         let mut dx = self.dx.view(outputs::like(&dout))?;
         call.run(|device, launch| {
-            device
-                .median_grad(
-                    launch,
-                    &mut dx,
-                    &indices,
-                    &dout,
-                    self.axis.get(),
-                    self.keep_dim,
-                    "avg",
-                )
+            device.median_grad(launch, &mut dx, &indices, &dout, self.axis.get(), self.keep_dim, "avg")
         })
     }
 }
@@ -542,16 +428,7 @@ impl Run<Any> for NanmedianGradUntilV3_1<'_> {
         let dout = self.dout.view()?;
         let mut dx = self.dx.view(outputs::like(&dout))?;
         call.run(|device, launch| {
-            device
-                .median_grad(
-                    launch,
-                    &mut dx,
-                    &indices,
-                    &dout,
-                    self.axis.get(),
-                    self.keep_dim,
-                    self.mode,
-                )
+            device.median_grad(launch, &mut dx, &indices, &dout, self.axis.get(), self.keep_dim, self.mode)
         })
     }
 }
@@ -572,18 +449,17 @@ impl Run<Any> for NanmedianGrad<'_> {
         let dout = self.dout.view()?;
         let mut dx = self.dx.view(outputs::like(&x))?;
         call.run(|device, launch| {
-            device
-                .median_grad_of_equal(
-                    launch,
-                    &mut dx,
-                    &x,
-                    &median,
-                    &indices,
-                    &dout,
-                    self.axis.get(),
-                    self.keep_dim,
-                    self.mode,
-                )
+            device.median_grad_of_equal(
+                launch,
+                &mut dx,
+                &x,
+                &median,
+                &indices,
+                &dout,
+                self.axis.get(),
+                self.keep_dim,
+                self.mode,
+            )
         })
     }
 }

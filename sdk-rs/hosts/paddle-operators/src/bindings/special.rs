@@ -2,12 +2,12 @@
 
 //! Special functions that PaddlePaddle also computes in place.
 
-use tenon::device::Release;
 use crate::error::Result;
 use crate::kernel::elementwise;
 use crate::kernel::outputs;
-use crate::kernel::{FLOATS, kernel};
 use crate::kernel::{Any, Call, Output, Registry, Run, Tensor};
+use crate::kernel::{FLOATS, kernel};
+use tenon::device::Release;
 
 /// Registers the kernels of this group.
 pub(super) fn register(registry: Registry) -> Result<()> {
@@ -50,12 +50,9 @@ impl Run<Any> for ErfinvGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let out = self.out.view()?;
         let dout = self.dout.view()?;
-        elementwise::result(
-            call,
-            self.dx,
-            &[&out, &dout],
-            |device, launch, dx| device.erfinv_grad(launch, dx, &out, &dout),
-        )
+        elementwise::result(call, self.dx, &[&out, &dout], |device, launch, dx| {
+            device.erfinv_grad(launch, dx, &out, &dout)
+        })
     }
 }
 
@@ -87,9 +84,7 @@ impl Run<Any> for Polygamma<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
         let mut out = self.out.view(outputs::like(&x))?;
-        call.run(|device, launch| {
-            device.polygamma(launch, &mut out, &x, i64::from(self.order))
-        })
+        call.run(|device, launch| device.polygamma(launch, &mut out, &x, i64::from(self.order)))
     }
 }
 
@@ -123,15 +118,14 @@ impl Run<Any> for Renorm<'_> {
         let x = self.x.view()?;
         let mut out = self.out.view(outputs::like(&x))?;
         call.run(|device, launch| {
-            device
-                .renorm(
-                    launch,
-                    &mut out,
-                    &x,
-                    f64::from(self.p),
-                    i64::from(self.axis),
-                    f64::from(self.max_norm),
-                )
+            device.renorm(
+                launch,
+                &mut out,
+                &x,
+                f64::from(self.p),
+                i64::from(self.axis),
+                f64::from(self.max_norm),
+            )
         })
     }
 }

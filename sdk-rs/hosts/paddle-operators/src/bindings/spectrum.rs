@@ -4,8 +4,8 @@
 
 use crate::error::Result;
 use crate::kernel::outputs;
-use crate::kernel::{FLOATS, INTEGERS, COMPLEX, kernel};
 use crate::kernel::{Any, Call, Output, Registry, Run, Tensor};
+use crate::kernel::{COMPLEX, FLOATS, INTEGERS, kernel};
 
 /// Registers the kernels of this group.
 pub(super) fn register(registry: Registry) -> Result<()> {
@@ -16,14 +16,9 @@ pub(super) fn register(registry: Registry) -> Result<()> {
     registry.add_any::<FftC2r<'static>>(&["fft_c2r"], &[COMPLEX])?;
     registry.add_any::<FftC2rGrad<'static>>(&["fft_c2r_grad"], &[FLOATS])?;
     registry.add_any::<Frame<'static>>(&["frame"], &[FLOATS, INTEGERS, COMPLEX])?;
-    registry
-        .add_any::<FrameGrad<'static>>(&["frame_grad"], &[FLOATS, INTEGERS, COMPLEX])?;
-    registry
-        .add_any::<OverlapAdd<'static>>(&["overlap_add"], &[FLOATS, INTEGERS, COMPLEX])?;
-    registry
-        .add_any::<
-            OverlapAddGrad<'static>,
-        >(&["overlap_add_grad"], &[FLOATS, INTEGERS, COMPLEX])?;
+    registry.add_any::<FrameGrad<'static>>(&["frame_grad"], &[FLOATS, INTEGERS, COMPLEX])?;
+    registry.add_any::<OverlapAdd<'static>>(&["overlap_add"], &[FLOATS, INTEGERS, COMPLEX])?;
+    registry.add_any::<OverlapAddGrad<'static>>(&["overlap_add_grad"], &[FLOATS, INTEGERS, COMPLEX])?;
     Ok(())
 }
 
@@ -40,15 +35,7 @@ impl Run<Any> for FftC2c<'_> {
         let x = self.x.view()?;
         let mut out = self.out.view(outputs::like(&x))?;
         call.run(|device, launch| {
-            device
-                .fft_c2c(
-                    launch,
-                    &mut out,
-                    &x,
-                    self.axes,
-                    self.normalization,
-                    self.forward,
-                )
+            device.fft_c2c(launch, &mut out, &x, self.axes, self.normalization, self.forward)
         })
     }
 }
@@ -66,15 +53,7 @@ impl Run<Any> for FftC2cGrad<'_> {
         let dout = self.dout.view()?;
         let mut dx = self.dx.view(outputs::like(&dout))?;
         call.run(|device, launch| {
-            device
-                .fft_c2c_grad(
-                    launch,
-                    &mut dx,
-                    &dout,
-                    self.axes,
-                    self.normalization,
-                    self.forward,
-                )
+            device.fft_c2c_grad(launch, &mut dx, &dout, self.axes, self.normalization, self.forward)
         })
     }
 }
@@ -92,16 +71,7 @@ impl Run<Any> for FftR2c<'_> {
         let x = self.x.view()?;
         let mut out = self.out.view(outputs::complex_of(&x)?)?;
         call.run(|device, launch| {
-            device
-                .fft_r2c(
-                    launch,
-                    &mut out,
-                    &x,
-                    self.axes,
-                    self.normalization,
-                    self.forward,
-                    self.onesided,
-                )
+            device.fft_r2c(launch, &mut out, &x, self.axes, self.normalization, self.forward, self.onesided)
         })
     }
 }
@@ -119,16 +89,15 @@ impl Run<Any> for FftR2cGrad<'_> {
         let dout = self.dout.view()?;
         let mut dx = self.dx.view(outputs::real_of(&dout)?)?;
         call.run(|device, launch| {
-            device
-                .fft_r2c_grad(
-                    launch,
-                    &mut dx,
-                    &dout,
-                    self.axes,
-                    self.normalization,
-                    self.forward,
-                    self.onesided,
-                )
+            device.fft_r2c_grad(
+                launch,
+                &mut dx,
+                &dout,
+                self.axes,
+                self.normalization,
+                self.forward,
+                self.onesided,
+            )
         })
     }
 }
@@ -146,16 +115,15 @@ impl Run<Any> for FftC2r<'_> {
         let x = self.x.view()?;
         let mut out = self.out.view(outputs::real_of(&x)?)?;
         call.run(|device, launch| {
-            device
-                .fft_c2r(
-                    launch,
-                    &mut out,
-                    &x,
-                    self.axes,
-                    self.normalization,
-                    self.forward,
-                    self.last_dim_size,
-                )
+            device.fft_c2r(
+                launch,
+                &mut out,
+                &x,
+                self.axes,
+                self.normalization,
+                self.forward,
+                self.last_dim_size,
+            )
         })
     }
 }
@@ -173,16 +141,15 @@ impl Run<Any> for FftC2rGrad<'_> {
         let dout = self.dout.view()?;
         let mut dx = self.dx.view(outputs::complex_of(&dout)?)?;
         call.run(|device, launch| {
-            device
-                .fft_c2r_grad(
-                    launch,
-                    &mut dx,
-                    &dout,
-                    self.axes,
-                    self.normalization,
-                    self.forward,
-                    self.last_dim_size,
-                )
+            device.fft_c2r_grad(
+                launch,
+                &mut dx,
+                &dout,
+                self.axes,
+                self.normalization,
+                self.forward,
+                self.last_dim_size,
+            )
         })
     }
 }
@@ -200,15 +167,14 @@ impl Run<Any> for Frame<'_> {
         let x = self.x.view()?;
         let mut out = self.out.view(outputs::like(&x))?;
         call.run(|device, launch| {
-            device
-                .frame(
-                    launch,
-                    &mut out,
-                    &x,
-                    i64::from(self.frame_length),
-                    i64::from(self.hop_length),
-                    i64::from(self.axis),
-                )
+            device.frame(
+                launch,
+                &mut out,
+                &x,
+                i64::from(self.frame_length),
+                i64::from(self.hop_length),
+                i64::from(self.axis),
+            )
         })
     }
 }
@@ -226,15 +192,14 @@ impl Run<Any> for FrameGrad<'_> {
         let dout = self.dout.view()?;
         let mut dx = self.dx.view(outputs::like(&dout))?;
         call.run(|device, launch| {
-            device
-                .frame_grad(
-                    launch,
-                    &mut dx,
-                    &dout,
-                    i64::from(self.frame_length),
-                    i64::from(self.hop_length),
-                    i64::from(self.axis),
-                )
+            device.frame_grad(
+                launch,
+                &mut dx,
+                &dout,
+                i64::from(self.frame_length),
+                i64::from(self.hop_length),
+                i64::from(self.axis),
+            )
         })
     }
 }
@@ -252,14 +217,7 @@ impl Run<Any> for OverlapAdd<'_> {
         let x = self.x.view()?;
         let mut out = self.out.view(outputs::like(&x))?;
         call.run(|device, launch| {
-            device
-                .overlap_add(
-                    launch,
-                    &mut out,
-                    &x,
-                    i64::from(self.hop_length),
-                    i64::from(self.axis),
-                )
+            device.overlap_add(launch, &mut out, &x, i64::from(self.hop_length), i64::from(self.axis))
         })
     }
 }
@@ -277,14 +235,7 @@ impl Run<Any> for OverlapAddGrad<'_> {
         let dout = self.dout.view()?;
         let mut dx = self.dx.view(outputs::like(&dout))?;
         call.run(|device, launch| {
-            device
-                .overlap_add_grad(
-                    launch,
-                    &mut dx,
-                    &dout,
-                    i64::from(self.hop_length),
-                    i64::from(self.axis),
-                )
+            device.overlap_add_grad(launch, &mut dx, &dout, i64::from(self.hop_length), i64::from(self.axis))
         })
     }
 }

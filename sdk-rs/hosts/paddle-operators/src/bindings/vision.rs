@@ -2,11 +2,11 @@
 
 //! Samples and boxes in images, and gradients.
 
-use tenon::device::DataType;
 use crate::error::Result;
 use crate::kernel::outputs;
-use crate::kernel::{FLOATS, kernel};
 use crate::kernel::{Any, Call, Output, Registry, Run, Tensor};
+use crate::kernel::{FLOATS, kernel};
+use tenon::device::DataType;
 
 /// Registers the kernels of this group.
 pub(super) fn register(registry: Registry) -> Result<()> {
@@ -32,16 +32,7 @@ impl Run<Any> for GridSample<'_> {
         let grid = self.grid.view()?;
         let mut out = self.out.view(outputs::like(&x))?;
         call.run(|device, launch| {
-            device
-                .grid_sample(
-                    launch,
-                    &mut out,
-                    &x,
-                    &grid,
-                    self.mode,
-                    self.padding_mode,
-                    self.align_corners,
-                )
+            device.grid_sample(launch, &mut out, &x, &grid, self.mode, self.padding_mode, self.align_corners)
         })
     }
 }
@@ -59,25 +50,20 @@ impl Run<Any> for GridSampleGrad<'_> {
         let x = self.x.view()?;
         let grid = self.grid.view()?;
         let dout = self.dout.view()?;
-        let mut dx = outputs::wanted(self.dx)?
-            .map(|out| out.view(outputs::like(&x)))
-            .transpose()?;
-        let mut dgrid = outputs::wanted(self.dgrid)?
-            .map(|out| out.view(outputs::like(&grid)))
-            .transpose()?;
+        let mut dx = outputs::wanted(self.dx)?.map(|out| out.view(outputs::like(&x))).transpose()?;
+        let mut dgrid = outputs::wanted(self.dgrid)?.map(|out| out.view(outputs::like(&grid))).transpose()?;
         call.run(|device, launch| {
-            device
-                .grid_sample_grad(
-                    launch,
-                    dx.as_mut(),
-                    dgrid.as_mut(),
-                    &x,
-                    &grid,
-                    &dout,
-                    self.mode,
-                    self.padding_mode,
-                    self.align_corners,
-                )
+            device.grid_sample_grad(
+                launch,
+                dx.as_mut(),
+                dgrid.as_mut(),
+                &x,
+                &grid,
+                &dout,
+                self.mode,
+                self.padding_mode,
+                self.align_corners,
+            )
         })
     }
 }
@@ -103,19 +89,18 @@ impl Run<Any> for RoiAlign<'_> {
         let boxes_num = self.boxes_num.map(Tensor::view).transpose()?;
         let mut out = self.out.view(outputs::like(&x))?;
         call.run(|device, launch| {
-            device
-                .roi_align(
-                    launch,
-                    &mut out,
-                    &x,
-                    &boxes,
-                    boxes_num.as_ref(),
-                    i64::from(self.pooled_height),
-                    i64::from(self.pooled_width),
-                    f64::from(self.spatial_scale),
-                    i64::from(self.sampling_ratio),
-                    self.aligned,
-                )
+            device.roi_align(
+                launch,
+                &mut out,
+                &x,
+                &boxes,
+                boxes_num.as_ref(),
+                i64::from(self.pooled_height),
+                i64::from(self.pooled_width),
+                f64::from(self.spatial_scale),
+                i64::from(self.sampling_ratio),
+                self.aligned,
+            )
         })
     }
 }
@@ -146,19 +131,18 @@ impl Run<Any> for RoiAlignGrad<'_> {
         let dout = self.dout.view()?;
         let mut dx = self.dx.view(outputs::like(&dout))?;
         call.run(|device, launch| {
-            device
-                .roi_align_grad(
-                    launch,
-                    &mut dx,
-                    &boxes,
-                    boxes_num.as_ref(),
-                    &dout,
-                    i64::from(self.pooled_height),
-                    i64::from(self.pooled_width),
-                    f64::from(self.spatial_scale),
-                    i64::from(self.sampling_ratio),
-                    self.aligned,
-                )
+            device.roi_align_grad(
+                launch,
+                &mut dx,
+                &boxes,
+                boxes_num.as_ref(),
+                &dout,
+                i64::from(self.pooled_height),
+                i64::from(self.pooled_width),
+                f64::from(self.spatial_scale),
+                i64::from(self.sampling_ratio),
+                self.aligned,
+            )
         })
     }
 }
@@ -174,14 +158,11 @@ kernel! {
 impl Run<Any> for Nms<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let boxes = self.boxes.view()?;
-        let dims = call
-            .run(|device, launch| {
-                device.nms_out_shape(launch, &boxes, None, f64::from(self.iou_threshold))
-            })?;
+        let dims = call.run(|device, launch| {
+            device.nms_out_shape(launch, &boxes, None, f64::from(self.iou_threshold))
+        })?;
         self.out.reshape(&dims)?;
         let mut out = self.out.view(DataType::INT64)?;
-        call.run(|device, launch| {
-            device.nms(launch, &mut out, &boxes, None, f64::from(self.iou_threshold))
-        })
+        call.run(|device, launch| device.nms(launch, &mut out, &boxes, None, f64::from(self.iou_threshold)))
     }
 }
