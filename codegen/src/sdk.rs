@@ -105,9 +105,10 @@ impl<'a> Face<'a> {
 
     /// Returns the C name of an enum value: `TENON_DATA_TYPE_FLOAT32`.
     pub fn value(self, ty: &Type, value: &EnumValue) -> String {
-        match self.is(ty, self.interface.status) {
-            true => self.status(&value.name.value),
-            false => format!("{}_{}", self.ty(ty), value.name.value).to_uppercase(),
+        if self.is(ty, self.interface.status) {
+            self.status(&value.name.value)
+        } else {
+            format!("{}_{}", self.ty(ty), value.name.value).to_uppercase()
         }
     }
 

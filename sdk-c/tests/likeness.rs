@@ -303,9 +303,10 @@ impl World {
                 self.settle(to);
                 self.settle(from);
                 let [to, from] = [to, from].map(|piece| self.devices[self.pieces[piece].device]);
-                let status = match to == from {
-                    true => call!(self, memory_copy_d2d(to, dst, src, size)),
-                    false => call!(self, memory_copy_p2p(to, from, dst, src, size)),
+                let status = if to == from {
+                    call!(self, memory_copy_d2d(to, dst, src, size))
+                } else {
+                    call!(self, memory_copy_p2p(to, from, dst, src, size))
                 };
                 self.note(status);
             }
@@ -332,9 +333,10 @@ impl World {
                 self.follow(later, earlier);
                 let [to, from] = [later, earlier].map(|piece| self.devices[self.pieces[piece].device]);
                 let stream = self.streams[self.pieces[later].stream];
-                let status = match to == from {
-                    true => call!(self, async_memory_copy_d2d(to, stream, dst, src, size)),
-                    false => call!(self, async_memory_copy_p2p(to, from, stream, dst, src, size)),
+                let status = if to == from {
+                    call!(self, async_memory_copy_d2d(to, stream, dst, src, size))
+                } else {
+                    call!(self, async_memory_copy_p2p(to, from, stream, dst, src, size))
                 };
                 self.note(status);
                 self.follow(earlier, later);

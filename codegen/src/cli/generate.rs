@@ -107,14 +107,13 @@ pub(super) fn run(common: &Common, options: &Options) -> Result<Answer, Failure>
     }
     let target = Target::new(&root, &folder, &loaded.spec.project, &loaded.spec.command);
     clock.step(if options.check { "compare" } else { "write" });
-    let answer = match options.check {
-        true => files
+    let answer = if options.check {
+        files
             .check(&target)
-            .map(|differences| differences_found(common, &files, &differences, &loaded.spec.command, &clock)),
-        false => {
-            let edits = if options.overwrite { Edits::Replace } else { Edits::Refuse };
-            files.write(&target, edits).map(|reports| written(common, options, &files, reports, &clock))
-        }
+            .map(|differences| differences_found(common, &files, &differences, &loaded.spec.command, &clock))
+    } else {
+        let edits = if options.overwrite { Edits::Replace } else { Edits::Refuse };
+        files.write(&target, edits).map(|reports| written(common, options, &files, reports, &clock))
     };
     match answer {
         Err(OutputError::Blocked(obstacles)) => match places::outside(&files, &obstacles) {

@@ -10,9 +10,10 @@ use crate::source::Sources;
 
 /// Creates a diagnostic for two outputs with the same path.
 pub(super) fn twice(error: &DuplicatePath) -> Diagnostic {
-    let message = match error.path == error.other {
-        true => error.to_string(),
-        false => format!("`{}` and `{}` differ only in the case of letters", error.other, error.path),
+    let message = if error.path == error.other {
+        error.to_string()
+    } else {
+        format!("`{}` and `{}` differ only in the case of letters", error.other, error.path)
     };
     Diagnostic::new(Code::OutputTwice, error.span, message)
         .label("the second one")

@@ -34,9 +34,10 @@ impl Face<'_> {
             let when = function.returns.iter().find(|(known, _)| *known == status);
             when.map(|(_, when)| collapse(&told(when))).unwrap_or_default()
         });
-        Some(match yes.is_empty() || no.is_empty() {
-            true => "The answer.".to_owned(),
-            false => format!("True: {yes}. False: {no}."),
+        Some(if yes.is_empty() || no.is_empty() {
+            "The answer.".to_owned()
+        } else {
+            format!("True: {yes}. False: {no}.")
         })
     }
 
@@ -78,9 +79,10 @@ impl Face<'_> {
         notes.extend(words.stream_order(function));
         if let Some(fallback) = function.fallback.as_ref().filter(|_| !self.may_be_unsupported(function)) {
             let action = uncapital(&words.fallback_action(function, &fallback.kind));
-            let costs = match fallback.costs.is_empty() {
-                true => String::new(),
-                false => format!(" Cost: {}", ended(&fallback.costs)),
+            let costs = if fallback.costs.is_empty() {
+                String::new()
+            } else {
+                format!(" Cost: {}", ended(&fallback.costs))
             };
             notes.push(format!("If the plugin lacks the function: {action}{costs}"));
         }

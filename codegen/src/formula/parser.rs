@@ -273,9 +273,10 @@ impl<'a> Parser<'a> {
             return Ok(Expr { kind: ExprKind::Truth(text == "true"), ty: Ty::Truth, range });
         }
         let is_function = FUNCTIONS.iter().any(|function| function.name == text);
-        let label = match is_function {
-            true => "this function needs its arguments in brackets".to_owned(),
-            false => self.suggestion(text),
+        let label = if is_function {
+            "this function needs its arguments in brackets".to_owned()
+        } else {
+            self.suggestion(text)
         };
         Err(Mistake { kind: MistakeKind::Name, range, message: format!("there is no `{text}` here"), label })
     }

@@ -52,9 +52,10 @@ pub fn folder(path: &str) -> Result<String, PathError> {
 /// If the path names no file inside the root.
 pub fn file(path: &str) -> Result<String, PathError> {
     let short = folder(path)?;
-    match short.is_empty() || path.ends_with('/') || path.ends_with("/.") || path.ends_with("..") {
-        true => Err(PathError::NoFile),
-        false => Ok(short),
+    if short.is_empty() || path.ends_with('/') || path.ends_with("/.") || path.ends_with("..") {
+        Err(PathError::NoFile)
+    } else {
+        Ok(short)
     }
 }
 
@@ -75,9 +76,10 @@ pub fn is_within(path: &str, folder: &str) -> bool {
 
 /// Returns the same for paths that are one file if the file system ignores case.
 pub fn without_case(path: &str) -> String {
-    match path.bytes().any(|byte| !byte.is_ascii() || byte.is_ascii_uppercase()) {
-        true => path.to_lowercase(),
-        false => path.to_owned(),
+    if path.bytes().any(|byte| !byte.is_ascii() || byte.is_ascii_uppercase()) {
+        path.to_lowercase()
+    } else {
+        path.to_owned()
     }
 }
 

@@ -196,9 +196,10 @@ fn check_shape(node: &Node, shape: &Shape, diagnostics: &mut Diagnostics) {
                 let message = format!("{} has no key `{}`", shape.name, name.value);
                 let diagnostic = Diagnostic::new(Code::UnknownKey, name.span, message);
                 // `{ summary: One, two }` is a summary and a key `two` without a value.
-                diagnostics.push(match node.is_null() && name.value.contains(' ') {
-                    true => diagnostic.label("a value that contains a comma needs quotes"),
-                    false => diagnostic.nearest(&name.value, shape.keys.iter().map(|key| key.name)),
+                diagnostics.push(if node.is_null() && name.value.contains(' ') {
+                    diagnostic.label("a value that contains a comma needs quotes")
+                } else {
+                    diagnostic.nearest(&name.value, shape.keys.iter().map(|key| key.name))
                 });
             }
         }

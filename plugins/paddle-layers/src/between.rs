@@ -93,14 +93,12 @@ impl Chain {
 fn plugin_path() -> Result<PathBuf, Refusal> {
     let path = tenon::trusted_variable(PLUGIN).filter(|path| !path.is_empty()).ok_or(Refusal::NoPlugin)?;
     let path = PathBuf::from(path);
-    let library = match path.extension().is_some_and(|extension| extension == "json") {
-        true => Manifest::read(&path)?.library,
-        false => path.clone(),
+    let library = if path.extension().is_some_and(|extension| extension == "json") {
+        Manifest::read(&path)?.library
+    } else {
+        path.clone()
     };
-    match tenon_loader::exports(&library, MARKER)? {
-        true => Err(Refusal::Itself { path }),
-        false => Ok(path),
-    }
+    if tenon_loader::exports(&library, MARKER)? { Err(Refusal::Itself { path }) } else { Ok(path) }
 }
 
 /// Returns the names of the functions that the real plugin filled with fallbacks of the spec; `None` before the

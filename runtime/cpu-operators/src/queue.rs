@@ -341,16 +341,14 @@ pub(crate) fn gradient(
     dims: &[usize],
     compute: impl FnOnce(&mut ViewMut<'_>) -> tenon_kernels::Result<()>,
 ) -> tenon_kernels::Result<()> {
-    match out.dims() == dims {
-        true => compute(out),
-        false => reduction::sum_of(out, dims, compute),
-    }
+    if out.dims() == dims { compute(out) } else { reduction::sum_of(out, dims, compute) }
 }
 
 /// Computes the gradient with respect to an operand that the operator passes on unchanged, as [`gradient`] does.
 pub(crate) fn same_gradient(out: &mut ViewMut<'_>, dout: &View<'_>) -> tenon_kernels::Result<()> {
-    match out.dims() == dout.dims() {
-        true => formulas::elementary::copy(out, dout),
-        false => reduction::sum_to(out, dout),
+    if out.dims() == dout.dims() {
+        formulas::elementary::copy(out, dout)
+    } else {
+        reduction::sum_to(out, dout)
     }
 }

@@ -33,9 +33,10 @@ pub fn cast(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
         return Ok(());
     }
     if !x.dtype().is_complex() && !out.dtype().is_complex() {
-        return match with_number!(x.dtype(), T => convert_directly::<T>(out, x))? {
-            true => Ok(()),
-            false => formulas::elementary::copy(out, x),
+        return if with_number!(x.dtype(), T => convert_directly::<T>(out, x))? {
+            Ok(())
+        } else {
+            formulas::elementary::copy(out, x)
         };
     }
     // All elements are read before any is written: the two tensors may share memory.

@@ -16,9 +16,10 @@ use crate::tensor::{View, ViewMut};
 
 /// Returns the layout of the rows of a tensor.
 fn rows(dims: &[usize], axis: i64, flatten: bool) -> Result<Around> {
-    match flatten {
-        true => Ok(Around { outer: 1, len: dims.iter().product(), inner: 1 }),
-        false => Ok(Around::new(dims, axis_or_scalar(axis, dims.len())?)),
+    if flatten {
+        Ok(Around { outer: 1, len: dims.iter().product(), inner: 1 })
+    } else {
+        Ok(Around::new(dims, axis_or_scalar(axis, dims.len())?))
     }
 }
 

@@ -22,12 +22,13 @@ pub(crate) fn function(name: &CStr) -> Result<*const c_void, String> {
     let lookup = LOOKUP.get_or_init(load).as_ref()?;
     // SAFETY: the name is NUL-terminated.
     let address = unsafe { lookup(name.as_ptr()) };
-    match address.is_null() {
-        false => Ok(address),
-        true => Err(format!(
+    if !address.is_null() {
+        Ok(address)
+    } else {
+        Err(format!(
             "the loaded {SONAME} has no function `{}`: it is an older version",
             name.to_string_lossy()
-        )),
+        ))
     }
 }
 

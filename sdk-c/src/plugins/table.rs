@@ -67,9 +67,12 @@ pub(crate) fn adopt(origin: Arc<Plugin>, host: Arc<Plugin>) -> Result<Arc<Loaded
 /// not return in time.
 pub(crate) fn withdraw_all(patience: Duration) -> Result<(), Failure> {
     let begun = Instant::now();
-    let idle = |plugin: &LoadedPlugin| match plugin.has_guards() {
-        false => Ok(()),
-        true => Err(Failure::busy(format!("a call to the plugin {} does not return", plugin.name()))),
+    let idle = |plugin: &LoadedPlugin| {
+        if !plugin.has_guards() {
+            Ok(())
+        } else {
+            Err(Failure::busy(format!("a call to the plugin {} does not return", plugin.name())))
+        }
     };
     loop {
         match PLUGINS.table.remove_all_if(idle) {

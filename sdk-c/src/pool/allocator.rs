@@ -22,9 +22,10 @@ impl Allocator {
     /// # Errors
     /// The errors of [`Pool::new`].
     pub fn new(device: Arc<dyn Device>, id: DeviceId, is_validated: bool) -> Result<Self, PoolError> {
-        match is_validated {
-            true => Ok(Self::Direct(Direct::new(device, id))),
-            false => Pool::new(device, id).map(|pool| Self::Pooled(Box::new(pool))),
+        if is_validated {
+            Ok(Self::Direct(Direct::new(device, id)))
+        } else {
+            Pool::new(device, id).map(|pool| Self::Pooled(Box::new(pool)))
         }
     }
 

@@ -73,14 +73,8 @@ pub fn open(names: &str) -> Result<Stack, OpenError> {
         };
         wanted[known] = true;
     }
-    let checker = match wanted[1] {
-        true => Some(Checker::new(validate::Options::from_env()?)),
-        false => None,
-    };
-    let trace = match wanted[0] {
-        true => Some(Trace::start(trace::Options::from_env()?)?),
-        false => None,
-    };
+    let checker = if wanted[1] { Some(Checker::new(validate::Options::from_env()?)) } else { None };
+    let trace = if wanted[0] { Some(Trace::start(trace::Options::from_env()?)?) } else { None };
     let profile = wanted[3].then(Profile::from_env).transpose()?;
     let capture = wanted[2].then(|| Capture::start(&capture::Options::from_env())).transpose()?;
     Ok(Stack { profile, capture, ..Stack::new(trace, checker) })

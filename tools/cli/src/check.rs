@@ -111,9 +111,10 @@ pub fn run(options: &Options) -> Result<Answer, Error> {
     let wanted = options.wanted();
     if options.list {
         let cases = tenon_conformance::chosen(&wanted)?;
-        return Ok(Answer::done(match options.json {
-            true => report::list_json(&cases),
-            false => report::list(&cases, style),
+        return Ok(Answer::done(if options.json {
+            report::list_json(&cases)
+        } else {
+            report::list(&cases, style)
         }));
     }
     let outcome = hold(&options.source()?, &wanted)?;
@@ -123,9 +124,10 @@ pub fn run(options: &Options) -> Result<Answer, Error> {
     }
     let failed = outcome.counts().failed;
     Ok(Answer {
-        text: match options.json {
-            true => report::json(&outcome),
-            false => report::table(&outcome, style, options.verbose),
+        text: if options.json {
+            report::json(&outcome)
+        } else {
+            report::table(&outcome, style, options.verbose)
         },
         code: ExitCode::from(u8::from(failed > 0)),
     })

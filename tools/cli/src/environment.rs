@@ -17,9 +17,10 @@ const SHORTEST: usize = 6;
 /// Returns the value of a variable without secrets and addresses.
 pub fn shown(name: &str, value: &str) -> String {
     let has = |parts: &[&str]| parts.iter().any(|part| name.to_ascii_uppercase().contains(part));
-    match has(&SECRETS) || has(&ADDRESSES) && !is_plain(value) {
-        true if !value.is_empty() => LEFT_OUT.to_owned(),
-        _ => without_users(value),
+    if (has(&SECRETS) || has(&ADDRESSES) && !is_plain(value)) && !value.is_empty() {
+        LEFT_OUT.to_owned()
+    } else {
+        without_users(value)
     }
 }
 

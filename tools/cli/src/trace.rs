@@ -44,9 +44,10 @@ pub fn run(Command::Summary(options): &Command) -> Result<Answer, Failure> {
         .map_err(SummaryError::from)
         .and_then(|file| Summary::read(BufReader::new(file)))
         .map_err(|source| Failure { file: options.file.clone(), source })?;
-    let text = match options.json {
-        true => crate::json(&serde_json::json!(summary)),
-        false => summary.tables(options.top).to_string(),
+    let text = if options.json {
+        crate::json(&serde_json::json!(summary))
+    } else {
+        summary.tables(options.top).to_string()
     };
     let is_complete = summary.dropped == 0 && !summary.truncated;
     Ok(Answer { text, code: if is_complete { ExitCode::SUCCESS } else { ExitCode::FAILURE } })

@@ -57,9 +57,10 @@ pub fn all_cases() -> &'static [Case] {
 /// [`Error::NoCases`] if there are none.
 pub fn chosen(options: &Options) -> Result<Vec<&'static Case>, Error> {
     let fits = |case: &Case| {
-        let named = |filter: &String| match cases::all().iter().any(|case| case.id == *filter) {
-            true => case.id == *filter,
-            false => {
+        let named = |filter: &String| {
+            if cases::all().iter().any(|case| case.id == *filter) {
+                case.id == *filter
+            } else {
                 case.id.contains(filter.as_str())
                     || case.functions.iter().any(|function| function.name().contains(filter.as_str()))
             }

@@ -122,11 +122,10 @@ impl Run<'_> {
     fn here(&mut self, batch: &[&Case], request: &Request) -> Result<(), Error> {
         let ends = batch[0].place == Place::Exit;
         if ends || (request.fresh && self.all > 1) {
-            let reason = match ends {
-                true => "it ends the process, so it needs a process",
-                false => {
-                    "it starts the plugin itself, which needs a process, or to be the only case that is chosen"
-                }
+            let reason = if ends {
+                "it ends the process, so it needs a process"
+            } else {
+                "it starts the plugin itself, which needs a process, or to be the only case that is chosen"
             };
             self.end(batch[0], Ending::Skipped(reason.to_owned()), Vec::new(), 0, None);
             return Ok(());
@@ -148,10 +147,7 @@ impl Run<'_> {
 
     /// Returns the error for a function of the host that is not there.
     fn missing(&self, symbol: String) -> Error {
-        match self.source.has_host() {
-            true => Error::HostLacks { symbol },
-            false => Error::NeedsHost { symbol },
-        }
+        if self.source.has_host() { Error::HostLacks { symbol } } else { Error::NeedsHost { symbol } }
     }
 
     fn listen(&mut self, batch: &[&Case], process: &mut Process) -> Result<(), Error> {
@@ -217,10 +213,7 @@ impl Run<'_> {
             let is_about =
                 case.functions.iter().any(|function| blamed.iter().any(|name| name == function.name()));
             let message = format!("the process {how}{place}");
-            let ending = match reached || is_about {
-                true => Ending::Failed(message),
-                false => Ending::Blocked(message),
-            };
+            let ending = if reached || is_about { Ending::Failed(message) } else { Ending::Blocked(message) };
             let output = Some(output::excerpt(&output)).filter(|output| !output.is_empty());
             self.end(case, ending, blamed, micros, output);
             return Ok(());

@@ -148,9 +148,10 @@ impl Maker<'_> {
             places.push(Some(place));
         }
         let takes_device = self.devices.keys().next().is_some();
-        let plugin = match self.is_hostile(places.len()) && !takes_device {
-            true => self.bad("the plugin", self.target.plugin),
-            false => self.target.plugin,
+        let plugin = if self.is_hostile(places.len()) && !takes_device {
+            self.bad("the plugin", self.target.plugin)
+        } else {
+            self.target.plugin
         };
         Arguments { plugin, bits, places, must_fail: self.must_fail, has_callback: self.has_callback }
     }

@@ -255,10 +255,7 @@ impl Program {
             return Err(Finding::End { text: error_text() });
         }
         let ran = CALLBACKS.load(Ordering::Relaxed);
-        match ran == self.callbacks {
-            true => Ok(()),
-            false => Err(Finding::Callbacks { accepted: self.callbacks, ran }),
-        }
+        if ran == self.callbacks { Ok(()) } else { Err(Finding::Callbacks { accepted: self.callbacks, ran }) }
     }
 }
 

@@ -102,9 +102,10 @@ impl Step {
         let said =
             [output.stdout, output.stderr].map(|said| String::from_utf8_lossy(&said).into_owned()).concat();
         eprintln!("{title}\n{}", said.trim_end());
-        match output.status.success() {
-            true => Ok(()),
-            false => Err(Failure::Failed { command: self.text(), status: output.status }),
+        if output.status.success() {
+            Ok(())
+        } else {
+            Err(Failure::Failed { command: self.text(), status: output.status })
         }
     }
 

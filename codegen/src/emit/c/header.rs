@@ -101,9 +101,10 @@ impl Builder<'_> {
                 }
                 ArgsMember::Param(id) => {
                     let param = function.param(*id);
-                    let spelled = match self.spec.is_written_in_args(param) {
-                        true => self.newest.written(param),
-                        false => self.newest.param(param),
+                    let spelled = if self.spec.is_written_in_args(param) {
+                        self.newest.written(param)
+                    } else {
+                        self.newest.param(param)
                     };
                     let name = self.names.variable(&param.name.value);
                     (self.comments.field(param, &function.params), spelled, name)

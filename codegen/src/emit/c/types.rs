@@ -299,9 +299,12 @@ impl<'a> Speller<'a> {
         params
             .iter()
             .filter(|param| param.availability.is_in(self.release))
-            .map(|param| match named {
-                true => format!("{} {}", self.passed(param), names.variable(&param.name.value)),
-                false => self.param(param),
+            .map(|param| {
+                if named {
+                    format!("{} {}", self.passed(param), names.variable(&param.name.value))
+                } else {
+                    self.param(param)
+                }
             })
             .collect()
     }

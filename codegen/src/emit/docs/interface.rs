@@ -226,9 +226,10 @@ fn cells(offsets: &[Option<u64>], suffix: impl Fn(usize) -> String) -> Vec<Strin
     let cell = |(index, offset): (usize, &Option<u64>)| {
         let Some(offset) = offset else { return "–".to_owned() };
         let before = index.checked_sub(1).and_then(|before| offsets[before]);
-        match before.is_some_and(|before| before != *offset) {
-            true => format!("**{offset}**{}", suffix(index)),
-            false => format!("{offset}{}", suffix(index)),
+        if before.is_some_and(|before| before != *offset) {
+            format!("**{offset}**{}", suffix(index))
+        } else {
+            format!("{offset}{}", suffix(index))
         }
     };
     offsets.iter().enumerate().map(cell).collect()

@@ -32,9 +32,10 @@ fn indent(head: &str) -> &str {
 fn bracketed(items: &[String], head: &str, tail: &str) -> String {
     let indent = indent(head);
     let inner = format!("{indent}    {}", items.join(", "));
-    match fits(&format!("{head}{}{tail}", items.join(", "))) {
-        false if !items.is_empty() && fits(&inner) => format!("{head}\n{inner}\n{indent}{tail}"),
-        _ => listed(items, head, tail),
+    if !fits(&format!("{head}{}{tail}", items.join(", "))) && !items.is_empty() && fits(&inner) {
+        format!("{head}\n{inner}\n{indent}{tail}")
+    } else {
+        listed(items, head, tail)
     }
 }
 

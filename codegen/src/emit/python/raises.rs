@@ -38,9 +38,10 @@ impl Exceptions {
         let known = self.statuses.iter().find(|known| known.name == status)?;
         let exception = self.name(status)?;
         let reason = reason.trim().trim_end_matches('.');
-        let reason = match known.is_own() {
-            true => format!("{}.", crate::text::capital(reason)),
-            false => format!("{} ({}).", crate::text::capital(reason), self.member(&known.name)),
+        let reason = if known.is_own() {
+            format!("{}.", crate::text::capital(reason))
+        } else {
+            format!("{} ({}).", crate::text::capital(reason), self.member(&known.name))
         };
         Some((exception, reason))
     }
@@ -58,9 +59,10 @@ impl Exceptions {
     /// Returns the name of a status in a docstring: its own exception if it has one.
     pub fn spelled(&self, status: &str) -> Option<String> {
         let known = self.statuses.iter().find(|known| known.name == status)?;
-        Some(match known.is_own() {
-            true => format!("{}Error", known.name.to_pascal_case()),
-            false => format!("Status.{}", names::member(&known.name)),
+        Some(if known.is_own() {
+            format!("{}Error", known.name.to_pascal_case())
+        } else {
+            format!("Status.{}", names::member(&known.name))
         })
     }
 

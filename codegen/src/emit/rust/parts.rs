@@ -177,9 +177,10 @@ pub(super) fn interface(context: Context) -> Module {
         }
     });
     // Hand-written functions are in a module next to that of the interface.
-    module.of_file = match interface.strategies.is_empty() {
-        true => TokenStream::new(),
-        false => quote! { use super::strategy; },
+    module.of_file = if interface.strategies.is_empty() {
+        TokenStream::new()
+    } else {
+        quote! { use super::strategy; }
     };
     let errors = declarations::error_aliases(context);
     module.root = quote! { #(#others)* #errors };

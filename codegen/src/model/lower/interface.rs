@@ -240,9 +240,10 @@ impl Lowerer<'_> {
                     .label("not in the list of releases");
             let known: Vec<String> =
                 scope.releases.iter().map(|release| format!("`{}`", release.name.value)).collect();
-            self.report(match known.is_empty() {
-                true => diagnostic.help("this interface has no `releases`; list them in `interface.yaml`"),
-                false => diagnostic.help(format!("expected one of {}", known.join(", "))),
+            self.report(if known.is_empty() {
+                diagnostic.help("this interface has no `releases`; list them in `interface.yaml`")
+            } else {
+                diagnostic.help(format!("expected one of {}", known.join(", ")))
             });
         }
         found.map(ReleaseId)

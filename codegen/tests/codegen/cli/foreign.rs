@@ -225,9 +225,12 @@ impl World {
         fs::write(folder.join("spec.yaml"), text).expect("the folder for tests can be written");
         let kit = folder.join("kit/interface.yaml");
         let text = fs::read_to_string(&kit).expect("the spec is there");
-        let lines = text.lines().map(|line| match line.starts_with("header: ") {
-            true => format!("header: {}\n", settings.kit_header),
-            false => format!("{line}\n"),
+        let lines = text.lines().map(|line| {
+            if line.starts_with("header: ") {
+                format!("header: {}\n", settings.kit_header)
+            } else {
+                format!("{line}\n")
+            }
         });
         fs::write(&kit, lines.collect::<String>()).expect("the folder for tests can be written");
 

@@ -20,9 +20,10 @@ pub fn copy(from: &Path, to: &Path) {
     for entry in fs::read_dir(from).expect("the folder is there") {
         let entry = entry.expect("the folder can be read");
         let target = to.join(entry.file_name());
-        match entry.file_type().expect("the entry is there").is_dir() {
-            true => copy(&entry.path(), &target),
-            false => drop(fs::copy(entry.path(), target).expect("the file can be copied")),
+        if entry.file_type().expect("the entry is there").is_dir() {
+            copy(&entry.path(), &target);
+        } else {
+            fs::copy(entry.path(), target).expect("the file can be copied");
         }
     }
 }

@@ -148,10 +148,8 @@ impl Operand {
         if layout.is(&given) {
             return Ok(Self { role, given, copy: None });
         }
-        let code = match is_output {
-            true => context.reorder(&layout, &given)?,
-            false => context.reorder(&given, &layout)?,
-        };
+        let code =
+            if is_output { context.reorder(&layout, &given)? } else { context.reorder(&given, &layout)? };
         Ok(Self { role, given, copy: Some(Reordered { bytes: layout.bytes(), layout, code }) })
     }
 }

@@ -87,9 +87,12 @@ pub fn masked_col2im(out: &mut ViewMut<'_>, x: &View<'_>, rows: &View<'_>, colum
     expect_shape(rows.dims(), columns.dims())?;
     let mut places = Vec::with_capacity(rows.len());
     for (row, column) in integers(rows)?.into_iter().zip(integers(columns)?) {
-        let outside = || match (0..height as i64).contains(&row) {
-            true => Error::Index { index: column, len: width },
-            false => Error::Index { index: row, len: height },
+        let outside = || {
+            if (0..height as i64).contains(&row) {
+                Error::Index { index: column, len: width }
+            } else {
+                Error::Index { index: row, len: height }
+            }
         };
         places.push(at(row, column, height, width).ok_or_else(outside)?);
     }

@@ -27,9 +27,10 @@ pub fn take_along_axis(out: &mut ViewMut<'_>, x: &View<'_>, index: &View<'_>, ax
     if index.dtype().is_float() || index.dtype().is_complex() {
         return Err(Error::Type { dtype: index.dtype() });
     }
-    let numbers = match out.shares_memory(index) {
-        true => Cow::Owned(Wrapping::<i64>::load(index)?),
-        false => elements::<Wrapping<i64>>(index)?,
+    let numbers = if out.shares_memory(index) {
+        Cow::Owned(Wrapping::<i64>::load(index)?)
+    } else {
+        elements::<Wrapping<i64>>(index)?
     };
     let numbers = bytemuck::cast_slice(&numbers);
     rows.check(numbers)?;

@@ -10,10 +10,7 @@ use crate::tensor::{View, ViewMut};
 /// Locates the parts of `x` at indices along a dimension. A column of indices counts as a vector if `parts`
 /// and `x` have the same rank.
 fn chosen(x: &[usize], parts: &[usize], index: &View<'_>, axis: i64) -> Result<Places> {
-    match parts.len() == x.len() {
-        true => Places::listed(x, index, axis),
-        false => Places::along(x, index, axis),
-    }
+    if parts.len() == x.len() { Places::listed(x, index, axis) } else { Places::along(x, index, axis) }
 }
 
 /// Gathers the parts of `x` at indices along a dimension: in the output, the index's dimensions replace that

@@ -10,9 +10,10 @@ use crate::tensor::{TensorMeta, View, ViewMut};
 
 /// Returns for each element, in row-major order, whether it is nonzero.
 fn truths(x: &View<'_>) -> Result<Vec<bool>> {
-    match x.dtype().is_float() {
-        true => Ok(f64::load(x)?.into_iter().map(Numeric::truth).collect()),
-        false => Ok(integers(x)?.into_iter().map(|value| value != 0).collect()),
+    if x.dtype().is_float() {
+        Ok(f64::load(x)?.into_iter().map(Numeric::truth).collect())
+    } else {
+        Ok(integers(x)?.into_iter().map(|value| value != 0).collect())
     }
 }
 

@@ -23,10 +23,7 @@ pub fn scatter(
     overwrite: bool,
 ) -> Result<()> {
     let places = Places::listed(x.dims(), index, 0)?;
-    match overwrite {
-        true => places.put(out, x, updates),
-        false => places.add(out, Some(x), updates, true),
-    }
+    if overwrite { places.put(out, x, updates) } else { places.add(out, Some(x), updates, true) }
 }
 
 /// Computes the gradients of [`scatter`]. With respect to `x`: `dout`, with zeros in the replaced rows. With
@@ -135,10 +132,7 @@ pub fn index_put(
 ) -> Result<()> {
     let places = Places::of_lists(x.dims(), indices)?;
     let value = value.clone().drop_leading_ones(places.dims.len()).expand(&places.dims)?;
-    match accumulate {
-        true => places.add(out, Some(x), &value, false),
-        false => places.put(out, x, &value),
-    }
+    if accumulate { places.add(out, Some(x), &value, false) } else { places.put(out, x, &value) }
 }
 
 /// Computes the gradients of [`index_put`]. With respect to `x`: `dout`, which without `accumulate` is zero
@@ -162,10 +156,7 @@ pub fn index_put_grad(
         chosen = Some(buffer);
     }
     if let Some(dx) = dx {
-        match accumulate {
-            true => whole(dx, dout)?,
-            false => places.clear(dx, dout)?,
-        }
+        if accumulate { whole(dx, dout)? } else { places.clear(dx, dout)? }
     }
     if let (Some(dvalue), Some(chosen)) = (dvalue, chosen) {
         let mut target = dvalue.reborrow();

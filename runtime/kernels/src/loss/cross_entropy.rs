@@ -58,12 +58,9 @@ pub fn cross_entropy_with_softmax(
                 return Ok(());
             }
             if let Some(softmax) = softmax {
-                each_line(shape.around, softmax, [logits], |softmax, [logits]| match use_softmax {
-                    true => {
-                        softmax_line(softmax, logits);
-                    }
-                    false => softmax.copy_from_slice(logits),
-                });
+                each_line(shape.around, softmax, [logits], |softmax, [logits]| if use_softmax {
+                    softmax_line(softmax, logits);
+                } else { softmax.copy_from_slice(logits) });
             }
             if let Some(loss) = loss {
                 shape.losses(loss, logits, &label, use_softmax);
@@ -187,10 +184,7 @@ enum Label<T> {
 
 impl<T: Float> Label<T> {
     fn new(label: &View<'_>, count: usize, soft: bool, ignore_index: i64) -> Result<Self> {
-        Ok(match soft {
-            true => Self::Soft(T::load(label)?),
-            false => Self::Hard(classes(label, count, ignore_index)?),
-        })
+        Ok(if soft { Self::Soft(T::load(label)?) } else { Self::Hard(classes(label, count, ignore_index)?) })
     }
 
     /// Returns the label's probability of a class in a line, or `None` for an ignored line.

@@ -60,9 +60,10 @@ impl Equation {
         let broadcast = lengths.keys().filter(|label| matches!(label, Label::Broadcast(_))).count();
         let output = match right {
             Some(right) => {
-                let output = match right.contains("...") {
-                    true => read(right, Some(right.len() - "...".len() + broadcast)),
-                    false => read(right, None),
+                let output = if right.contains("...") {
+                    read(right, Some(right.len() - "...".len() + broadcast))
+                } else {
+                    read(right, None)
                 };
                 output.ok_or_else(refused)?
             }
@@ -298,12 +299,11 @@ fn write_gradient(
     let mut view = product.view()?.permute(&places(&product.labels, &labels))?;
     let mut dims = Vec::new();
     for (axis, label) in labels.iter().enumerate() {
-        match product.labels.contains(label) {
-            true => dims.push(equation.lengths[label]),
-            false => {
-                view = view.insert(axis)?;
-                dims.push(gradient.dims()[axis]);
-            }
+        if product.labels.contains(label) {
+            dims.push(equation.lengths[label])
+        } else {
+            view = view.insert(axis)?;
+            dims.push(gradient.dims()[axis]);
         }
     }
     sum_to(&mut gradient, &view.expand(&dims)?)

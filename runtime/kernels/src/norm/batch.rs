@@ -61,12 +61,9 @@ pub fn batch_norm(
             out.unwrap_or_default().copy_from_slice(x);
             return Ok(());
         }
-        let (mean, variance): (Vec<T>, Vec<T>) = match use_global_stats {
-            true => (running_mean.to_vec(), running_variance.to_vec()),
-            false => {
-                let [mean, variance] = plan.statistics(x, true);
-                (narrow(&mean), narrow(&variance))
-            }
+        let (mean, variance): (Vec<T>, Vec<T>) = if use_global_stats { (running_mean.to_vec(), running_variance.to_vec()) } else {
+            let [mean, variance] = plan.statistics(x, true);
+            (narrow(&mean), narrow(&variance))
         };
         let (keep, take) = (T::of(momentum), T::of(1.0 - momentum));
         for (target, running, batch) in

@@ -299,10 +299,7 @@ fn backward(
     expect_lengths(plan, [len_of(&outs[1]), None], [None; 2])?;
     with_float!(x.dtype(), T => with_optional_slices::<T, 3, 5>(outs, inputs, |[dx, dscale, dbias], [x, dout, scale, mean, variance]| {
         let [x, dout, variance] = [x, dout, variance].map(Option::unwrap_or_default);
-        let deviation = match kind.reciprocal {
-            true => variance.to_vec(),
-            false => reciprocal_deviations(variance, epsilon),
-        };
+        let deviation = if kind.reciprocal { variance.to_vec() } else { reciprocal_deviations(variance, epsilon) };
         let statistics = Statistics { mean, reciprocal_deviation: &deviation };
         plan.gradient(Gradient { x: dx, scale: dscale, bias: dbias }, x, dout, statistics, scale, false);
         Ok(())

@@ -36,10 +36,7 @@ pub fn points_in_boxes(out: &mut ViewMut<'_>, boxes: &View<'_>, x: &View<'_>, fi
         let mut found = Vec::with_capacity(out.len());
         for (n, point) in x.as_chunks().0.iter().enumerate() {
             let mut boxes = boxes[n / points * count..][..count].iter();
-            match first {
-                true => found.push(boxes.position(|it| it.contains(point)).map_or(-1, |index| index as i64)),
-                false => found.extend(boxes.map(|it| i64::from(it.contains(point)))),
-            }
+            if first { found.push(boxes.position(|it| it.contains(point)).map_or(-1, |index| index as i64)) } else { found.extend(boxes.map(|it| i64::from(it.contains(point)))) }
         }
         Ok(found)
     })?;

@@ -48,10 +48,7 @@ pub fn farthest_points(
         {
             let x = elements::<T>(x)?;
             for (cloud, left) in x.chunks(points.max(1) * width.max(1)).zip(left.chunks_mut(points.max(1))) {
-                let distance = |a: usize, b: usize| match pairwise {
-                    true => cloud[a * width + b],
-                    false => squared_distance(&cloud[a * width..][..width], &cloud[b * width..][..width]),
-                };
+                let distance = |a: usize, b: usize| if pairwise { cloud[a * width + b] } else { squared_distance(&cloud[a * width..][..width], &cloud[b * width..][..width]) };
                 sample(left, &mut chosen, shape[1], distance);
             }
         }

@@ -54,37 +54,31 @@ pub fn pool(
     let plan = Plan::new(x.dims(), out.dims(), attributes)?;
     with_float!(x.dtype(), T => with_slices::<T, 1, 1>([out], [&x], |[out], [x]| {
         if plan.has_squares() {
-            match largest {
-                true => squares::combine(
-                    out,
-                    x,
-                    plan.width(),
-                    #[inline(always)]
-                    |[a, b, c, d]| a.max(b).max(c.max(d)),
-                ),
-                false => squares::combine(
-                    out,
-                    x,
-                    plan.width(),
-                    #[inline(always)]
-                    |[a, b, c, d]| ((a + c) + (b + d)) * T::of(0.25),
-                ),
-            }
+            if largest { squares::combine(
+                out,
+                x,
+                plan.width(),
+                #[inline(always)]
+                |[a, b, c, d]| a.max(b).max(c.max(d)),
+            ) } else { squares::combine(
+                out,
+                x,
+                plan.width(),
+                #[inline(always)]
+                |[a, b, c, d]| ((a + c) + (b + d)) * T::of(0.25),
+            ) }
             return Ok(());
         }
         for (windows, image) in plan.parts() {
-            match largest {
-                true => {
-                    let (lowest, start) = (T::LOWEST, T::of(f64::NEG_INFINITY));
-                    let has_elements =
-                        |window: [plan::Window; 3]| window.iter().all(|window| window.start < window.end);
-                    let finish = |x, window| if has_elements(window) { x } else { lowest };
-                    plan.fold(&mut out[windows], &x[image], start, Numeric::max, finish);
-                }
-                false => plan.fold(&mut out[windows], &x[image], T::ZERO, |a, b| a + b, |sum, window| {
-                    sum / T::of(divisor(window, exclusive))
-                }),
-            }
+            if largest {
+                let (lowest, start) = (T::LOWEST, T::of(f64::NEG_INFINITY));
+                let has_elements =
+                    |window: [plan::Window; 3]| window.iter().all(|window| window.start < window.end);
+                let finish = |x, window| if has_elements(window) { x } else { lowest };
+                plan.fold(&mut out[windows], &x[image], start, Numeric::max, finish);
+            } else { plan.fold(&mut out[windows], &x[image], T::ZERO, |a, b| a + b, |sum, window| {
+                sum / T::of(divisor(window, exclusive))
+            }) }
         }
         Ok(())
     }))
@@ -119,10 +113,7 @@ pub fn pool_grad(
     let plan = Plan::new(x.dims(), dout.dims(), attributes)?;
     with_float!(x.dtype(), T => with_slices::<T, 1, 2>([dx], [&x, &dout], |[dx], [x, dout]| {
         if plan.has_squares() {
-            match largest {
-                true => squares::gradient_of_largest(dx, x, dout, plan.width()),
-                false => squares::gradient_of_means(dx, dout, plan.width()),
-            }
+            if largest { squares::gradient_of_largest(dx, x, dout, plan.width()) } else { squares::gradient_of_means(dx, dout, plan.width()) }
             return Ok(());
         }
         dx.fill(T::ZERO);

@@ -123,10 +123,10 @@ pub(crate) fn resolve(
         }
         false => axis::axes(axis, dims.len())?,
     };
-    let kept = dims.iter().enumerate().filter_map(|(n, &dim)| match axes.contains(&n) {
-        true => keep_dim.then_some(1),
-        false => Some(dim),
-    });
+    let kept = dims
+        .iter()
+        .enumerate()
+        .filter_map(|(n, &dim)| if axes.contains(&n) { keep_dim.then_some(1) } else { Some(dim) });
     let expected: Vec<usize> = kept.collect();
     if out_dims == expected {
         return Ok(axes);

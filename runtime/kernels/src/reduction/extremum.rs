@@ -137,9 +137,10 @@ fn first<T: Slot + Numeric + Element>(
     flatten: bool,
     better: impl Fn(T, T) -> bool + Copy,
 ) -> Result<(Vec<i64>, Vec<T>)> {
-    let axes = match flatten {
-        true => resolve(out_dims, x.dims(), &[], keep_dim, true)?,
-        false => resolve(out_dims, x.dims(), &[axis], keep_dim, false)?,
+    let axes = if flatten {
+        resolve(out_dims, x.dims(), &[], keep_dim, true)?
+    } else {
+        resolve(out_dims, x.dims(), &[axis], keep_dim, false)?
     };
     let (rows, len) = rows_last(x, &axes)?;
     let count: usize = out_dims.iter().product();

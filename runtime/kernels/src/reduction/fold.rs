@@ -84,9 +84,10 @@ pub fn numeric<F: Fold<f32> + Fold<f64> + Fold<Wrapping<i64>>>(
     input: &View<'_>,
     along: Along<'_>,
 ) -> Result<()> {
-    match input.dtype().is_float() {
-        true => Axes::of(out, input, along, reduce::<F, f64>),
-        false => Axes::of(out, input, along, reduce::<F, Wrapping<i64>>),
+    if input.dtype().is_float() {
+        Axes::of(out, input, along, reduce::<F, f64>)
+    } else {
+        Axes::of(out, input, along, reduce::<F, Wrapping<i64>>)
     }
 }
 
@@ -97,9 +98,10 @@ pub fn numeric<F: Fold<f32> + Fold<f64> + Fold<Wrapping<i64>>>(
 /// [`Error::Broadcast`] if the shapes do not broadcast, and [`Error::Type`] if a type is complex.
 pub fn sum_to(out: &mut ViewMut<'_>, input: &View<'_>) -> Result<()> {
     let axes = Axes::repeated(out.dims(), input.dims())?;
-    match input.dtype().is_float() {
-        true => reduce::<Sum, f64>(out, input, axes),
-        false => reduce::<Sum, Wrapping<i64>>(out, input, axes),
+    if input.dtype().is_float() {
+        reduce::<Sum, f64>(out, input, axes)
+    } else {
+        reduce::<Sum, Wrapping<i64>>(out, input, axes)
     }
 }
 

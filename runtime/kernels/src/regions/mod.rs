@@ -89,10 +89,8 @@ impl Samples {
     /// and one on either side.
     fn new(start: f64, size: f64, ratio: i64, places: [f64; 2]) -> Self {
         let count = if ratio > 0 { ratio as f64 } else { size.ceil().max(0.0) };
-        let seen = match ratio > 0 {
-            true => 0..ratio.cast_unsigned(),
-            false => samples_between(start, size, count, places),
-        };
+        let seen =
+            if ratio > 0 { 0..ratio.cast_unsigned() } else { samples_between(start, size, count, places) };
         Self { start, step: size / count.max(1.0), seen, count }
     }
 

@@ -206,9 +206,10 @@ pub(super) fn positive(name: &'static str, value: i64) -> Result<usize> {
 
 /// Divides the length of a dimension by a number. The division must be exact.
 pub(super) fn quotient(name: &'static str, dim: usize, divisor: usize) -> Result<usize> {
-    match dim.is_multiple_of(divisor) {
-        true => Ok(dim / divisor),
-        false => Err(Error::Attribute { name, value: divisor.to_string() }),
+    if dim.is_multiple_of(divisor) {
+        Ok(dim / divisor)
+    } else {
+        Err(Error::Attribute { name, value: divisor.to_string() })
     }
 }
 

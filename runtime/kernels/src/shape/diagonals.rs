@@ -121,9 +121,10 @@ pub fn tril_triu(out: &mut ViewMut<'_>, x: &View<'_>, diagonal: i64, lower: bool
         // The first element of the upper part.
         let first = (row as i64).saturating_add(diagonal).saturating_add(i64::from(lower));
         let first = first.clamp(0, columns as i64) as usize;
-        let [kept, cleared] = match lower {
-            true => [(0, first), (first, columns - first)],
-            false => [(first, columns - first), (0, first)],
+        let [kept, cleared] = if lower {
+            [(0, first), (first, columns - first)]
+        } else {
+            [(first, columns - first), (0, first)]
         };
         let (mut target, source) = (out.reborrow().select(last, row)?, x.clone().select(last, row)?);
         movement::copy(

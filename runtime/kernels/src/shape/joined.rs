@@ -132,9 +132,12 @@ pub fn stack(out: &mut ViewMut<'_>, xs: &[View<'_>], axis: i64) -> Result<()> {
     let place = axis::axis(axis, out.dims().len())?;
     let longer: Vec<View<'_>> = xs
         .iter()
-        .map(|x| match x.dims().len() + 1 == out.dims().len() {
-            true => x.clone().insert(place),
-            false => Err(Error::Shape { expected: out.dims()[1..].to_vec(), actual: x.dims().to_vec() }),
+        .map(|x| {
+            if x.dims().len() + 1 == out.dims().len() {
+                x.clone().insert(place)
+            } else {
+                Err(Error::Shape { expected: out.dims()[1..].to_vec(), actual: x.dims().to_vec() })
+            }
         })
         .collect::<Result<_>>()?;
     concat(out, &longer, axis)

@@ -135,9 +135,12 @@ fn swiglu_and_its_gradient_equal_a_loop() {
         let out_dims = if split { [3, 2] } else { dims };
         let (x, y) = (random.tensor(dtype, &dims), random.tensor(dtype, &dims));
         let reference = |inputs: &[Vec<f64>]| -> Vec<f64> {
-            let pair = |n: usize| match split {
-                true => (inputs[0][n / 2 * 4 + n % 2], inputs[0][n / 2 * 4 + 2 + n % 2]),
-                false => (inputs[0][n], inputs[1][n]),
+            let pair = |n: usize| {
+                if split {
+                    (inputs[0][n / 2 * 4 + n % 2], inputs[0][n / 2 * 4 + 2 + n % 2])
+                } else {
+                    (inputs[0][n], inputs[1][n])
+                }
             };
             let value = |(gate, value): (f64, f64)| gate / (1.0 + (-gate).exp()) * value;
             (0..out_dims.iter().product()).map(|n| value(pair(n))).collect()

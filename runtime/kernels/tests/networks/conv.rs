@@ -65,9 +65,10 @@ impl Case {
 
     fn shape(&self, channels: usize, space: &[usize]) -> Vec<usize> {
         let channels = [channels * self.groups];
-        match self.last {
-            false => [&[self.batch], &channels[..], space].concat(),
-            true => [&[self.batch], space, &channels].concat(),
+        if !self.last {
+            [&[self.batch], &channels[..], space].concat()
+        } else {
+            [&[self.batch], space, &channels].concat()
         }
     }
 
@@ -82,9 +83,12 @@ impl Case {
     /// Calls `visit` with the elements of image, filter and result that belong together.
     fn each(&self, result: &[usize], mut visit: impl FnMut(usize, usize, usize)) {
         let (x, out) = (self.shape(self.channels[0], &self.image), self.shape(self.channels[1], result));
-        let at = |dims: &[usize], sample: usize, channel: usize, space: &[usize]| match self.last {
-            false => flat(dims, &[&[sample, channel], space].concat()),
-            true => flat(dims, &[&[sample], space, &[channel]].concat()),
+        let at = |dims: &[usize], sample: usize, channel: usize, space: &[usize]| {
+            if !self.last {
+                flat(dims, &[&[sample, channel], space].concat())
+            } else {
+                flat(dims, &[&[sample], space, &[channel]].concat())
+            }
         };
         let loops =
             [&[self.batch, self.groups, self.channels[0], self.channels[1]], &self.kernel[..], result];

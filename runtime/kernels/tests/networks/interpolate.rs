@@ -72,9 +72,12 @@ impl Case {
     fn each(&self, mut visit: impl FnMut(usize, usize, f64)) {
         let (dims, result) = (self.shape(&self.from), self.shape(&self.to));
         let rank = self.from.len();
-        let at = |dims: &[usize], sample: usize, channel: usize, space: &[usize]| match self.last {
-            true => flat(dims, &[&[sample], space, &[channel]].concat()),
-            false => flat(dims, &[&[sample, channel], space].concat()),
+        let at = |dims: &[usize], sample: usize, channel: usize, space: &[usize]| {
+            if self.last {
+                flat(dims, &[&[sample], space, &[channel]].concat())
+            } else {
+                flat(dims, &[&[sample, channel], space].concat())
+            }
         };
         for (to, from) in
             indices(&self.to).iter().flat_map(|to| indices(&self.from).into_iter().map(move |f| (to, f)))
@@ -102,9 +105,10 @@ fn cases() -> Vec<Case> {
         {
             let (corners, mode, last) = (number % 3 == 0, number % 2, number >= 3);
             let exact = from.iter().zip(to).all(|(from, to)| to % from == 0);
-            let scale = match exact && number > 0 {
-                true => from.iter().zip(to).map(|(&from, &to)| to as f64 / from as f64).collect(),
-                false => vec![],
+            let scale = if exact && number > 0 {
+                from.iter().zip(to).map(|(&from, &to)| to as f64 / from as f64).collect()
+            } else {
+                vec![]
             };
             cases.push(Case { from: from.to_vec(), to: to.to_vec(), method, scale, corners, mode, last });
         }

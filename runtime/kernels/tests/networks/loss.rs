@@ -38,13 +38,12 @@ fn cross_entropy_and_its_gradient_equal_a_loop() {
         let (dims, axis) = [(&[4, 5][..], 1), (&[2, 5, 3], 1), (&[3, 7], 0), (&[6], 0)][case / 24];
         let mut loss_dims = dims.to_vec();
         loss_dims[axis] = 1;
-        let logits = match use_softmax {
-            true => random.tensor(dtype, dims),
-            false => {
-                let values: Vec<f64> = random.numbers(dims.iter().product());
-                let values: Vec<f64> = values.iter().map(|x| (x + 2.5) / 8.0).collect();
-                random.tensor_of(dtype, dims, &values)
-            }
+        let logits = if use_softmax {
+            random.tensor(dtype, dims)
+        } else {
+            let values: Vec<f64> = random.numbers(dims.iter().product());
+            let values: Vec<f64> = values.iter().map(|x| (x + 2.5) / 8.0).collect();
+            random.tensor_of(dtype, dims, &values)
         };
         let lines = lines(dims, axis);
         let label = if soft {

@@ -78,9 +78,10 @@ fn check(
         let x = random.tensor(dtype, dims);
         let [scale, bias] = [0; 2].map(|_| random.tensor(dtype, &[parameters]));
         let neutral = |value: f64| vec![value; parameters];
-        let inputs = match with {
-            true => [x.values(), scale.values(), bias.values()],
-            false => [x.values(), neutral(1.0), neutral(0.0)],
+        let inputs = if with {
+            [x.values(), scale.values(), bias.values()]
+        } else {
+            [x.values(), neutral(1.0), neutral(0.0)]
         };
         let wanted = |inputs: &[Vec<f64>]| places.normalize(inputs, &places.statistics(&inputs[0], centred));
         let mut out = random.tensor(dtype, dims);

@@ -85,9 +85,10 @@ impl Case {
             let counts: Vec<usize> = own.iter().map(|window| window.0.len()).collect();
             let elements = indices(&counts).into_iter().map(|cell| {
                 let place: Vec<usize> = cell.iter().zip(&own).map(|(&n, window)| window.0[n]).collect();
-                let at = match self.last {
-                    true => [&[index[0]], &place[..], &[channel]].concat(),
-                    false => [&[index[0], channel], &place[..]].concat(),
+                let at = if self.last {
+                    [&[index[0]], &place[..], &[channel]].concat()
+                } else {
+                    [&[index[0], channel], &place[..]].concat()
                 };
                 x[flat(&dims, &at)]
             });

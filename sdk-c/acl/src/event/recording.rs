@@ -132,9 +132,12 @@ impl Recording {
         }
         stream.submit_latch(self.submitted.clone());
         let record = self.clone();
-        stream.submit(move |stream| match record.is_void() {
-            true => Ok(()),
-            false => stream.session.call(|device, id| device.stream_wait_event(id, stream.raw, record.event)),
+        stream.submit(move |stream| {
+            if record.is_void() {
+                Ok(())
+            } else {
+                stream.session.call(|device, id| device.stream_wait_event(id, stream.raw, record.event))
+            }
         })
     }
 }

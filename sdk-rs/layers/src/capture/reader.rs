@@ -215,15 +215,17 @@ impl Recording {
     pub fn content(&self, id: ContentId) -> Result<Vec<u8>, ReadError> {
         let (hash, length, stored) = self.stored(id)?;
         let at = self.contents[id as usize].at;
-        let bytes = match length == stored.len() as u64 {
-            true => stored,
+        let bytes = if length == stored.len() as u64 {
+            stored
+        } else {
             // The length was compared with the stored one when the file was opened, so it fits.
-            false => lz4_flex::block::decompress(&stored, length as usize)
-                .map_err(|error| self.damaged(at, &error.to_string()))?,
+            lz4_flex::block::decompress(&stored, length as usize)
+                .map_err(|error| self.damaged(at, &error.to_string()))?
         };
-        match Hash::of(&bytes) == hash && bytes.len() as u64 == length {
-            true => Ok(bytes),
-            false => Err(self.damaged(at, "a content does not match its hash")),
+        if Hash::of(&bytes) == hash && bytes.len() as u64 == length {
+            Ok(bytes)
+        } else {
+            Err(self.damaged(at, "a content does not match its hash"))
         }
     }
 

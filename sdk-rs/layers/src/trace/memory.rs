@@ -76,14 +76,13 @@ impl InUse {
         }
         let counter = &self.0.get(change.device(arguments) as usize)?[change.space];
         let size = arguments[change.size];
-        Some(match change.more {
-            true => counter.fetch_add(size, Ordering::Relaxed) + size,
+        Some(if change.more {
+            counter.fetch_add(size, Ordering::Relaxed) + size
+        } else {
             // Memory that was allocated before the trace began was never counted.
-            false => {
-                let less = |used: u64| Some(used.saturating_sub(size));
-                let before = counter.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
-                before.unwrap_or(0).saturating_sub(size)
-            }
+            let less = |used: u64| Some(used.saturating_sub(size));
+            let before = counter.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
+            before.unwrap_or(0).saturating_sub(size)
         })
     }
 }

@@ -105,9 +105,8 @@ impl<'a> Arguments<'a> {
 
     pub(super) fn outputs(&mut self) -> Result<Vec<Option<TensorMut<'a>>>> {
         let tensors = self.tensors()?.ok_or_else(|| self.refuse("a list of tensors"))?;
-        let tensor = |pointer: &*const Tensor| match pointer.is_null() {
-            true => Ok(None),
-            false => output(self.pointed(*pointer)?).map(Some),
+        let tensor = |pointer: &*const Tensor| {
+            if pointer.is_null() { Ok(None) } else { output(self.pointed(*pointer)?).map(Some) }
         };
         tensors.iter().map(tensor).collect()
     }

@@ -23,12 +23,10 @@ impl<T: Copy> ThreadBound<T> {
 
     /// Returns the value.
     pub(super) fn get(&self) -> Result<T> {
-        match self.thread == thread::current().id() {
-            true => Ok(self.value),
-            false => Err(Error::new(
-                Status::INTERNAL_ERROR,
-                "composed operators belong to the thread of their call",
-            )),
+        if self.thread == thread::current().id() {
+            Ok(self.value)
+        } else {
+            Err(Error::new(Status::INTERNAL_ERROR, "composed operators belong to the thread of their call"))
         }
     }
 }

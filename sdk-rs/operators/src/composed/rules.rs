@@ -134,27 +134,22 @@ fn product_of<'v>(
 ) -> Result<TensorRef<'v>> {
     let rank = product.dims().len();
     // A product of two vectors may have one dimension instead of none.
-    let product = match is_vector(left) && is_vector(right) {
-        true => reshaped(product, &[])?,
-        false => product.clone(),
-    };
+    let product = if is_vector(left) && is_vector(right) { reshaped(product, &[])? } else { product.clone() };
     let with_row = match (is_vector(left), is_vector(right)) {
         (false, _) => product,
         (true, true) => inserted(&product, 0)?,
         (true, false) => inserted(&product, rank.saturating_sub(1))?,
     };
-    match is_vector(right) {
-        true => inserted(&with_row, with_row.dims().len()),
-        false => Ok(with_row),
-    }
+    if is_vector(right) { inserted(&with_row, with_row.dims().len()) } else { Ok(with_row) }
 }
 
 /// Returns columns without their dimension of length one, if the operand was a vector.
 fn column_of<'v>(columns: &TensorRef<'v>, operand: &TensorRef<'_>) -> Result<TensorRef<'v>> {
     let rank = columns.dims().len();
-    match is_vector(operand) && columns.dims().last() == Some(&1) {
-        true => view(columns, &columns.dims()[..rank - 1], &columns.strides()[..rank - 1]),
-        false => Ok(columns.clone()),
+    if is_vector(operand) && columns.dims().last() == Some(&1) {
+        view(columns, &columns.dims()[..rank - 1], &columns.strides()[..rank - 1])
+    } else {
+        Ok(columns.clone())
     }
 }
 

@@ -97,9 +97,10 @@ fn repeat(options: &Options, recording: &Recording) -> Result<Answer, Failure> {
             eprintln!("{call}");
         }
     })?;
-    let text = match options.json {
-        true => crate::json(&serde_json::json!(report)),
-        false => format!("{report}{}", super::end_of(recording)),
+    let text = if options.json {
+        crate::json(&serde_json::json!(report))
+    } else {
+        format!("{report}{}", super::end_of(recording))
     };
     Ok(Answer { text, code: if report.is_equal() { ExitCode::SUCCESS } else { ExitCode::FAILURE } })
 }

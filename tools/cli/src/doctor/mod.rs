@@ -53,9 +53,10 @@ pub struct Options {
 pub fn run(options: &Options) -> Answer {
     let sections = examine(options);
     let problems: usize = sections.iter().map(Section::problems).sum();
-    let text = match options.json {
-        true => crate::json(&serde_json::json!({ "problems": problems, "sections": sections })),
-        false => text(&sections, problems),
+    let text = if options.json {
+        crate::json(&serde_json::json!({ "problems": problems, "sections": sections }))
+    } else {
+        text(&sections, problems)
     };
     Answer { text, code: ExitCode::from(u8::from(problems > 0)) }
 }

@@ -141,10 +141,8 @@ impl Row {
                 self.source = Origin::Loaded;
                 self.device_type = Some(table.device_type.clone());
                 self.native = Some(table.functions);
-                self.releases = cells(|release| match release.name() == table.release {
-                    true => Support::Yes,
-                    false => Support::No,
-                });
+                self.releases =
+                    cells(|release| if release.name() == table.release { Support::Yes } else { Support::No });
             }
             Step::Refused(message) | Step::Failed(message) => self.problem = Some(message.clone()),
             Step::Devices(_) => {}
@@ -155,9 +153,10 @@ impl Row {
     pub fn test(&mut self, paddle: Option<&PaddleLibraries>) {
         let is_foreign = self.architecture != Some(format!("{:?}", own_architecture()).to_lowercase());
         for cell in self.releases.iter_mut().filter(|cell| cell.support == Support::Yes) {
-            cell.conformance = Some(match is_foreign {
-                true => Conformance::Untested("it is for another architecture".into()),
-                false => test(&self.file, cell.release, paddle),
+            cell.conformance = Some(if is_foreign {
+                Conformance::Untested("it is for another architecture".into())
+            } else {
+                test(&self.file, cell.release, paddle)
             });
         }
     }

@@ -59,9 +59,10 @@ fn header(text: &mut String, outcome: &Outcome, style: Style) {
             0 => String::new(),
             count => format!(" and {count} more functions"),
         };
-        let why = match outcome.source.has_host() {
-            true => "not in the PaddlePaddle of `--host`: a case that reaches one is skipped",
-            false => "not loaded: a case that reaches one is skipped; `--host PYTHON` loads them",
+        let why = if outcome.source.has_host() {
+            "not in the PaddlePaddle of `--host`: a case that reaches one is skipped"
+        } else {
+            "not loaded: a case that reaches one is skipped; `--host PYTHON` loads them"
         };
         let _ = writeln!(text, "`{first}`{others} of PaddlePaddle {why}");
     }

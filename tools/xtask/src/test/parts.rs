@@ -75,9 +75,8 @@ pub const PARTS: &[Part] = &[
     Part::new(When::Complete, Lane::Packages, "lints and types of Python", |_| lint::python()),
     Part::new(When::Complete, Lane::Sources, "links in the Rust documentation", |_| lint::rustdoc()),
     Part::new(When::Full, Lane::Packages, C_SDK, |_| sdk::c::test()),
-    Part::new(When::Quick, Lane::Sources, "Rust and C", |options| match options.quick {
-        true => rust::quick(),
-        false => rust::all(),
+    Part::new(When::Quick, Lane::Sources, "Rust and C", |options| {
+        if options.quick { rust::quick() } else { rust::all() }
     })
     .after(&[DOWNLOADS]),
     Part::new(When::Full, Lane::Sources, EXAMPLES, |_| examples::build()),

@@ -51,9 +51,10 @@ fn case(parts: &Parts) -> Case {
         let Variable::Input(index) = variable else { return None };
         let name = names::variable(&operator.inputs[*index].name);
         let [least, largest] = domains.get(*index).copied().unwrap_or([-5.0, 5.0]);
-        Some(match conditions.contains(&place) {
-            true => format!("\"{name}\": None"),
-            false => format!("\"{name}\": ({least:?}, {largest:?})"),
+        Some(if conditions.contains(&place) {
+            format!("\"{name}\": None")
+        } else {
+            format!("\"{name}\": ({least:?}, {largest:?})")
         })
     });
     let attributes = parts.method.attributes.iter().map(|index| {

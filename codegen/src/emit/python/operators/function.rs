@@ -270,9 +270,10 @@ impl Parts<'_> {
         let entries = inputs.chain(attributes).chain(dtype).chain(out).chain([("stream".to_owned(), stream)]);
         doc.entries("Args", entries.map(|(name, text)| (name, sentence(&text))).collect());
         let wanted = self.operator.outputs.iter().filter(|output| output.arity == Arity::One);
-        let returned: Vec<String> = match is_single {
-            true => wanted.map(|output| collapse(&output.doc)).collect(),
-            false => wanted.map(|it| format!("`{}`: {}", it.name, sentence(&collapse(&it.doc)))).collect(),
+        let returned: Vec<String> = if is_single {
+            wanted.map(|output| collapse(&output.doc)).collect()
+        } else {
+            wanted.map(|it| format!("`{}`: {}", it.name, sentence(&collapse(&it.doc)))).collect()
         };
         doc.section("Returns", &returned.join(" "));
         doc.text(4)

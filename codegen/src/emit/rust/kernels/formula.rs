@@ -47,9 +47,10 @@ pub(super) fn body(kernel: &Kernel, operator: &Operator, formulas: &Elementwise)
             };
         }
         let arguments = quote!(call, self.#out, #axis, &[#(&#views),*], #compute);
-        match is_last {
-            true => quote!(elementwise::gradient(#arguments)),
-            false => quote!(let #out = elementwise::early_gradient(#arguments)),
+        if is_last {
+            quote!(elementwise::gradient(#arguments))
+        } else {
+            quote!(let #out = elementwise::early_gradient(#arguments))
         }
     };
     let (last, before) = match outputs.split_last() {

@@ -157,9 +157,10 @@ impl Context<'_> {
         let attributes =
             kernel.attributes.iter().map(|attribute| (attribute.name.clone(), kernel_type(attribute.ty)));
         let outputs = kernel.outputs.iter().map(|output| output_field(operator, output));
-        let summary = match kernel.is_gradient() {
-            false => sentence(&operator.summary),
-            true => format!("Gradient of `{}`.", operator.name.value),
+        let summary = if !kernel.is_gradient() {
+            sentence(&operator.summary)
+        } else {
+            format!("Gradient of `{}`.", operator.name.value)
         };
         let declaration = format!(
             "kernel! {{\n    /// {summary}\n    struct {name}<'c> = c\"{}\" {{\n{}{}{}    }}\n}}",
@@ -188,15 +189,15 @@ impl Context<'_> {
 fn section<'a>(kind: &str, arguments: impl Iterator<Item = (String, &'a str)>) -> String {
     let arguments: Vec<String> =
         arguments.map(|(name, ty)| format!("{}: {ty}", names::snake(&name))).collect();
-    let line = match arguments.is_empty() {
-        true => format!("        {kind}: {{}},\n"),
-        false => format!("        {kind}: {{ {} }},\n", arguments.join(", ")),
+    let line = if arguments.is_empty() {
+        format!("        {kind}: {{}},\n")
+    } else {
+        format!("        {kind}: {{ {} }},\n", arguments.join(", "))
     };
-    match line.len() > WIDTH {
-        false => line,
-        true => {
-            format!("        {kind}: {{\n            {},\n        }},\n", arguments.join(",\n            "))
-        }
+    if line.len() <= WIDTH {
+        line
+    } else {
+        format!("        {kind}: {{\n            {},\n        }},\n", arguments.join(",\n            "))
     }
 }
 

@@ -68,10 +68,8 @@ pub fn prepare(
     let name = param.ident();
     let text = &param.name.value;
     let (alone, beside) = (report.alone(), report.beside());
-    let or_null = |read: &str| match param.nullable {
-        true => format_ident!("{read}_or_null"),
-        false => names::symbol(read),
-    };
+    let or_null =
+        |read: &str| if param.nullable { format_ident!("{read}_or_null") } else { names::symbol(read) };
     match form {
         Form::Carried(_) => TokenStream::new(),
         Form::Value => value_of(context, function, param, report),
@@ -92,9 +90,10 @@ pub fn prepare(
             let slice = names::symbol(if *mutable { "slice_mut" } else { "slice" });
             let slice = quote!(::tenon::support::#slice #beside(#text, #name.cast::<#element>(), #len));
             // Does not read or check the length of a null slice.
-            match param.nullable {
-                true => quote! { let #name = ::tenon::support::nullable(#name, |#name| #slice)?; },
-                false => quote! { let #name = #slice?; },
+            if param.nullable {
+                quote! { let #name = ::tenon::support::nullable(#name, |#name| #slice)?; }
+            } else {
+                quote! { let #name = #slice?; }
             }
         }
         Form::ByteBuffer { mutable } => {

@@ -99,9 +99,12 @@ pub fn body(
     let is_passed = |param: &Param| param.availability.is_in(release);
     let each = || function.formed();
     let unpack = function.args.as_ref().map(|args| args::unpack(context, function, args, this));
-    let prepare = each().map(|(param, form)| match is_passed(param) {
-        true => prepare(context, function, param, form, Report::Interface),
-        false => stand_in(context, param, this),
+    let prepare = each().map(|(param, form)| {
+        if is_passed(param) {
+            prepare(context, function, param, form, Report::Interface)
+        } else {
+            stand_in(context, param, this)
+        }
     });
     let before = quote! { #unpack #(#prepare)* };
     let arguments = each().filter_map(|(param, form)| argument(param, form));
@@ -164,12 +167,11 @@ pub fn body(
     };
     let is_unsafe = function.args.is_some()
         || each().any(|(param, form)| is_passed(param) && is_unsafe(context, function, param, form));
-    match is_unsafe {
-        true => {
-            let safety = safety();
-            quote! { #safety let __body = || unsafe { #statements }; }
-        }
-        false => quote! { let __body = || { #statements }; },
+    if is_unsafe {
+        let safety = safety();
+        quote! { #safety let __body = || unsafe { #statements }; }
+    } else {
+        quote! { let __body = || { #statements }; }
     }
 }
 
@@ -190,9 +192,10 @@ fn returned(context: Context, result: &Param) -> TokenStream {
     let raw = to_raw(context, result, &quote!(__yielded));
     match result.ty {
         Ty::String if form::keeps_failures(context) => {
-            let text = match result.nullable {
-                true => quote!(__yielded),
-                false => quote!(::core::option::Option::Some(__yielded)),
+            let text = if result.nullable {
+                quote!(__yielded)
+            } else {
+                quote!(::core::option::Option::Some(__yielded))
             };
             quote!({
                 ::std::thread_local! {

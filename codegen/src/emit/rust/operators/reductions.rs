@@ -147,9 +147,10 @@ impl Function<'_> {
 
     /// Emits the dimensions that are reduced.
     fn along(&self) -> TokenStream {
-        match self.reduction.of_all {
-            true => quote!(Along::Everything),
-            false => quote!(Along::named(axis, keep_dim, reduce_all)),
+        if self.reduction.of_all {
+            quote!(Along::Everything)
+        } else {
+            quote!(Along::named(axis, keep_dim, reduce_all))
         }
     }
 

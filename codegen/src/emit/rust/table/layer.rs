@@ -273,17 +273,19 @@ fn bits(context: Context, function: &Function, param: &Param, form: &Form) -> To
         Form::Carried(Carrier::Slice(carrier)) => {
             let carrier = function.param(*carrier);
             let name = carrier.ident();
-            match carrier.nullable {
-                true => quote!(#name.as_ref().map_or(0, |given| given.len() as u64)),
-                false => quote!(#name.len() as u64),
+            if carrier.nullable {
+                quote!(#name.as_ref().map_or(0, |given| given.len() as u64))
+            } else {
+                quote!(#name.len() as u64)
             }
         }
         Form::Carried(Carrier::Callback(callback)) => {
             let callback = function.param(*callback);
             let name = callback.ident();
-            match callback.nullable {
-                true => quote!(#name.map_or(0, |given| given.context().addr() as u64)),
-                false => quote!(#name.context().addr() as u64),
+            if callback.nullable {
+                quote!(#name.map_or(0, |given| given.context().addr() as u64))
+            } else {
+                quote!(#name.context().addr() as u64)
             }
         }
         Form::Carried(Carrier::Result | Carrier::Lent(_)) => quote!(0),

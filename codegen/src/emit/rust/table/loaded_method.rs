@@ -178,12 +178,13 @@ fn local(param: &Param) -> Ident {
 /// Emits an argument as the ABI passes it.
 fn argument(context: Context, function: &Function, param: &Param, form: &Form) -> TokenStream {
     let (name, local) = (param.ident(), local(param));
-    let address = |of: &dyn Fn(TokenStream) -> TokenStream| match param.nullable {
-        true => {
+    let address = |of: &dyn Fn(TokenStream) -> TokenStream| {
+        if param.nullable {
             let given = of(quote!(given));
             quote!(#name.map_or(::core::ptr::null_mut(), |given| #given))
+        } else {
+            of(quote!(#name))
         }
-        false => of(quote!(#name)),
     };
     match form {
         Form::Value => match context.spec.kind(param.ty) {
@@ -208,9 +209,10 @@ fn argument(context: Context, function: &Function, param: &Param, form: &Form) -
         Form::Carried(Carrier::Callback(callback)) => {
             let callback = function.param(*callback);
             let name = callback.ident();
-            match callback.nullable {
-                true => quote!(#name.map_or(::core::ptr::null_mut(), |given| given.context().as_ptr())),
-                false => quote!(#name.context().as_ptr()),
+            if callback.nullable {
+                quote!(#name.map_or(::core::ptr::null_mut(), |given| given.context().as_ptr()))
+            } else {
+                quote!(#name.context().as_ptr())
             }
         }
         Form::Carried(Carrier::Slice(_)) => quote!(#local),
@@ -242,9 +244,10 @@ fn end(context: Context, function: &Function) -> TokenStream {
         }
         ResultKind::Status => {
             let has_object = context.interface.error.is_some();
-            let failure = match has_object {
-                true => quote!(__refused.unwrap_or_else(|| Error::new(__returned, #text))),
-                false => quote!(self.failure(#text, __returned)),
+            let failure = if has_object {
+                quote!(__refused.unwrap_or_else(|| Error::new(__returned, #text)))
+            } else {
+                quote!(self.failure(#text, __returned))
             };
             if let Some((yes, no)) = function.question {
                 let (yes, no) = (status_value(context, yes), status_value(context, no));
@@ -316,9 +319,10 @@ fn from_value(context: Context, param: &Param, raw: &TokenStream) -> TokenStream
     match (param.ty, context.spec.kind(param.ty)) {
         (_, Some(TypeKind::Handle { .. })) => {
             let ty = ty();
-            match context.spec.points_to_const(param) {
-                true => quote!(#ty::from_raw(#raw.cast_mut())),
-                false => quote!(#ty::from_raw(#raw)),
+            if context.spec.points_to_const(param) {
+                quote!(#ty::from_raw(#raw.cast_mut()))
+            } else {
+                quote!(#ty::from_raw(#raw))
             }
         }
         (_, Some(TypeKind::Id { field, .. })) => {

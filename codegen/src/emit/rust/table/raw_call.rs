@@ -26,14 +26,15 @@ pub fn emit(context: Context) -> TokenStream {
     let partial = context.interface.functions.iter().any(|function| !is_callable(function));
     let rest = partial.then(|| quote! { _ => return ::core::option::Option::None, });
     let arms: Vec<TokenStream> = arms.collect();
-    let call = match arms.is_empty() {
-        true => quote!(::core::option::Option::None),
-        false => quote! {
+    let call = if arms.is_empty() {
+        quote!(::core::option::Option::None)
+    } else {
+        quote! {
             __comment!("SAFETY: the function has the signature of the plugin's release, and the caller promises the arguments.");
             unsafe {
                 ::core::option::Option::Some(match function { #(#arms)* #rest })
             }
-        },
+        }
     };
     quote! {
         impl Loaded {

@@ -249,10 +249,8 @@ fn named_enums(context: Context) -> Vec<TypeId> {
 fn values_name(context: Context, id: TypeId) -> Ident {
     let owner = &context.spec.interfaces[id.interface.0];
     let name = context.spec.ty(id).name.value.to_snake_case();
-    let name = match std::ptr::eq(owner, context.interface) {
-        true => name,
-        false => format!("{}_{name}", owner.name.value),
-    };
+    let name =
+        if std::ptr::eq(owner, context.interface) { name } else { format!("{}_{name}", owner.name.value) };
     format_ident!("{}_VALUES", name.to_uppercase())
 }
 

@@ -21,9 +21,10 @@ pub fn emit(context: Context) -> TokenStream {
         .map(|function| arm(context, function))
         .collect();
     let rest = (arms.len() < functions.len()).then(|| quote! { _ => ::core::option::Option::None, });
-    let body = match arms.is_empty() {
-        true => quote! { let _ = (__below, __words); ::core::option::Option::None },
-        false => quote! {
+    let body = if arms.is_empty() {
+        quote! { let _ = (__below, __words); ::core::option::Option::None }
+    } else {
+        quote! {
             if __words.len() < self.info().params.len() {
                 return ::core::option::Option::None;
             }
@@ -31,7 +32,7 @@ pub fn emit(context: Context) -> TokenStream {
             unsafe {
                 match self { #(#arms)* #rest }
             }
-        },
+        }
     };
     let c_functions = Face::of(context.spec, context.interface).map(|face| c_functions(face));
     quote! {
@@ -121,32 +122,28 @@ fn arm(context: Context, function: &Function) -> TokenStream {
         }
     });
     let call = quote!(#called(__below, #(#passed),*));
-    let result = match function.question.is_some() {
-        true => quote!(#call),
-        false => {
-            // The updates read changed arguments through references, as a method has them.
-            let changed =
-                function.formed().filter(|(_, form)| matches!(form, Form::InOut)).map(|(param, _)| {
-                    let name = param.ident();
-                    quote! { let #name = &#name; }
-                });
-            let updates = updates(context, function);
-            let yielded = match reads_result(context, function) {
-                true => quote!(__yielded),
-                false => quote!(_),
-            };
-            match updates.is_empty() {
-                true => quote! { #call.map(|_| false) },
-                false => quote! {
-                    match #call {
-                        ::core::result::Result::Ok(#yielded) => {
-                            #(#changed)*
-                            #updates
-                            ::core::result::Result::Ok(false)
-                        }
-                        ::core::result::Result::Err(__error) => ::core::result::Result::Err(__error),
+    let result = if function.question.is_some() {
+        quote!(#call)
+    } else {
+        // The updates read changed arguments through references, as a method has them.
+        let changed = function.formed().filter(|(_, form)| matches!(form, Form::InOut)).map(|(param, _)| {
+            let name = param.ident();
+            quote! { let #name = &#name; }
+        });
+        let updates = updates(context, function);
+        let yielded = if reads_result(context, function) { quote!(__yielded) } else { quote!(_) };
+        if updates.is_empty() {
+            quote! { #call.map(|_| false) }
+        } else {
+            quote! {
+                match #call {
+                    ::core::result::Result::Ok(#yielded) => {
+                        #(#changed)*
+                        #updates
+                        ::core::result::Result::Ok(false)
                     }
-                },
+                    ::core::result::Result::Err(__error) => ::core::result::Result::Err(__error),
+                }
             }
         }
     };
@@ -164,11 +161,14 @@ fn argument(context: Context, index: usize, param: &Param, form: &Form) -> Token
     let index = names::number(index as u64);
     let text = &param.name.value;
     let word = quote!(__words[#index]);
-    let optional = |converted: TokenStream| match param.nullable {
-        true => quote! {
-            if #word == 0 { ::core::option::Option::None } else { ::core::option::Option::Some(#converted) }
-        },
-        false => converted,
+    let optional = |converted: TokenStream| {
+        if param.nullable {
+            quote! {
+                if #word == 0 { ::core::option::Option::None } else { ::core::option::Option::Some(#converted) }
+            }
+        } else {
+            converted
+        }
     };
     let checked = |converted: TokenStream| {
         quote! {

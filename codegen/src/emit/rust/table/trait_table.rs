@@ -134,9 +134,10 @@ fn missing(spec: &Spec, interface: &Interface, function: &Function) -> String {
         Need::Load => "a host refuses a plugin without it",
         _ => "a host loads a plugin without it, and then misbehaves",
     };
-    let consequence = match function.when_null.is_empty() {
-        true => String::new(),
-        false => format!("\n  without it: {}", function.when_null.replace('\n', " ").trim()),
+    let consequence = if function.when_null.is_empty() {
+        String::new()
+    } else {
+        format!("\n  without it: {}", function.when_null.replace('\n', " ").trim())
     };
     format!(
         "`{}` is missing: {because}\n  {}{consequence}\n  help: {}",

@@ -35,9 +35,10 @@ pub fn structs(context: Context) -> TokenStream {
                 ),
                 ArgsMember::Param(id) => {
                     let param = function.param(id);
-                    let ty = match context.spec.is_written_in_args(param) {
-                        true => raw_written(context, param),
-                        false => raw_param(context, param),
+                    let ty = if context.spec.is_written_in_args(param) {
+                        raw_written(context, param)
+                    } else {
+                        raw_param(context, param)
                     };
                     (param.ident(), ty, field_text(param))
                 }
@@ -80,9 +81,10 @@ pub fn unpack(context: Context, function: &Function, args: &ArgsStruct, this: &T
 fn unpack_member(context: Context, param: &Param, end: u64, this: &TokenStream) -> TokenStream {
     let name = param.ident();
     let is_written = context.spec.is_written_in_args(param);
-    let member = match is_written {
-        true => quote!(&raw mut (*__packed).#name),
-        false => quote!((&raw const (*__packed).#name).read()),
+    let member = if is_written {
+        quote!(&raw mut (*__packed).#name)
+    } else {
+        quote!((&raw const (*__packed).#name).read())
     };
     if param.availability.since.is_none() {
         return quote! { let #name = #member; };

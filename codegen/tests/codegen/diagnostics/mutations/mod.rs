@@ -62,9 +62,12 @@ fn part(spec: &Texts, interfaces: &[&str]) -> Texts {
     let head = part.0.get_mut("spec.yaml").expect("a spec has a head");
     // The outputs name interfaces and operators that the part lacks.
     let lines = head.lines().filter(|line| !line.starts_with("  rust") && !line.starts_with("  c_operators"));
-    let lines = lines.map(|line| match line.starts_with("interfaces:") {
-        true => format!("interfaces: [{}]\n", interfaces.join(", ")),
-        false => format!("{line}\n"),
+    let lines = lines.map(|line| {
+        if line.starts_with("interfaces:") {
+            format!("interfaces: [{}]\n", interfaces.join(", "))
+        } else {
+            format!("{line}\n")
+        }
     });
     *head = lines.collect();
     part

@@ -242,13 +242,10 @@ fn gradients_of_updates_are_those_of_paddle() {
     for added in [true, false] {
         let (dx, du) = (Tensor::new(DType::F32, &[3], []), Tensor::new(DType::F32, &[2], []));
         let (mut dx_view, mut du_view) = (dx.view_mut(), du.view_mut());
-        match added {
-            true => {
-                ix::index_add_grad(Some(&mut dx_view), Some(&mut du_view), &index.view(), &dout.view(), 0)
-            }
-            false => {
-                ix::scatter_nd_add_grad(Some(&mut dx_view), Some(&mut du_view), &points.view(), &dout.view())
-            }
+        if added {
+            ix::index_add_grad(Some(&mut dx_view), Some(&mut du_view), &index.view(), &dout.view(), 0)
+        } else {
+            ix::scatter_nd_add_grad(Some(&mut dx_view), Some(&mut du_view), &points.view(), &dout.view())
         }
         .unwrap();
         assert_eq!((numbers(&dx), numbers(&du)), (vec![1.0, 2.0, 3.0], vec![2.0, 2.0]));

@@ -93,9 +93,10 @@ fn one_element_of_each_row_is_found() {
         let keep = random.one_in(2) || dims.is_empty();
         let len = dims.get(axis).copied().unwrap_or(1);
         let mut out_dims = dims.clone();
-        match keep {
-            true => out_dims.get_mut(axis).into_iter().for_each(|own| *own = 1),
-            false => drop(out_dims.remove(axis)),
+        if keep {
+            out_dims.get_mut(axis).into_iter().for_each(|own| *own = 1);
+        } else {
+            out_dims.remove(axis);
         }
         let k = 1 + random.below(len);
         let (out, places) = (empty(&mut random, dtype, &out_dims), empty(&mut random, DType::I32, &out_dims));

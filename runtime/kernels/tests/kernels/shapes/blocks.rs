@@ -125,9 +125,10 @@ fn windows_become_columns_and_are_added_up() {
             });
             let inside = (0..4).contains(&place[0]) && (0..5).contains(&place[1]);
             let channel = index[1] / (kernel[0] * kernel[1]) as usize;
-            let wanted = match inside {
-                true => x.get(&[index[0], channel, place[0] as usize, place[1] as usize]),
-                false => Number::Real(0.0),
+            let wanted = if inside {
+                x.get(&[index[0], channel, place[0] as usize, place[1] as usize])
+            } else {
+                Number::Real(0.0)
             };
             assert_eq!(out.get(&index), wanted, "{index:?}");
         }

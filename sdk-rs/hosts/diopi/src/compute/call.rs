@@ -199,20 +199,19 @@ impl Call {
     /// Copies elements with conversion and broadcasting. Both tensors may have any strides.
     pub(crate) fn copy(&self, target: &Tensor<'_>, source: &Tensor<'_>) -> Result<()> {
         let mut out = target.as_output()?;
-        match target.data_type() == source.data_type() {
-            true => self.run(
+        if target.data_type() == source.data_type() {
+            self.run(
                 &Method::new("expand", FLOAT | INTEGER | BOOL | COMPLEX),
                 source.data_type(),
                 |device, launch| device.expand(launch, &mut out, source.elements()),
-            ),
-            false => {
-                let source = source.expanded(target.dims())?;
-                self.run(
-                    &Method::new("cast", FLOAT | INTEGER | BOOL | COMPLEX),
-                    source.data_type(),
-                    |device, launch| device.cast(launch, &mut out, source.elements()),
-                )
-            }
+            )
+        } else {
+            let source = source.expanded(target.dims())?;
+            self.run(
+                &Method::new("cast", FLOAT | INTEGER | BOOL | COMPLEX),
+                source.data_type(),
+                |device, launch| device.cast(launch, &mut out, source.elements()),
+            )
         }
     }
 
@@ -365,9 +364,10 @@ impl Call {
         let dims: SmallVec<[usize; 6]> = dims
             .collect::<std::result::Result<_, _>>()
             .map_err(|_| Error::invalid(format!("`{name}` has the shape {shape:?}")))?;
-        let strides: SmallVec<[isize; 6]> = match strides.len() == dims.len() {
-            true => strides.iter().map(|&stride| stride as isize).collect(),
-            false => contiguous_strides(&dims)?.into(),
+        let strides: SmallVec<[isize; 6]> = if strides.len() == dims.len() {
+            strides.iter().map(|&stride| stride as isize).collect()
+        } else {
+            contiguous_strides(&dims)?.into()
         };
         if first.is_null() && !dims.contains(&0) {
             return Err(Error::invalid(format!("`{name}` has no memory")));

@@ -44,9 +44,10 @@ impl Method {
 
     /// Returns an error unless the device supports the method for the given type.
     pub(super) fn check(&self, library: &Library, ty: DataType) -> Result<()> {
-        match self.takes(ty) && library.provides(self.name, ty) {
-            true => Ok(()),
-            false => Err(unsupported(format!("`{}` is not implemented for {ty:?}", self.name))),
+        if self.takes(ty) && library.provides(self.name, ty) {
+            Ok(())
+        } else {
+            Err(unsupported(format!("`{}` is not implemented for {ty:?}", self.name)))
         }
     }
 

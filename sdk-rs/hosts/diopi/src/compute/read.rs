@@ -46,10 +46,11 @@ impl Call {
         name: &str,
         raw: ffi::diopiTensorHandle_t,
     ) -> Result<Option<Tensor<'_>>> {
-        match raw.is_null() {
-            true => Ok(None),
+        if raw.is_null() {
+            Ok(None)
+        } else {
             // SAFETY: the caller's promise.
-            false => unsafe { self.view(name, diopi::Tensor::from_raw(raw)) }.map(Some),
+            unsafe { self.view(name, diopi::Tensor::from_raw(raw)) }.map(Some)
         }
     }
 

@@ -76,11 +76,10 @@ impl<'c> Tensor<'c> {
     pub(crate) fn dimension(&self, dim: i64) -> Result<usize> {
         // A tensor without dimensions has the dimensions 0 and -1.
         let rank = self.rank().max(1) as i64;
-        match (-rank..rank).contains(&dim) {
-            true => Ok(dim.rem_euclid(rank) as usize),
-            false => {
-                Err(Error::invalid(format!("there is no dimension {dim} in the shape {:?}", self.dims())))
-            }
+        if (-rank..rank).contains(&dim) {
+            Ok(dim.rem_euclid(rank) as usize)
+        } else {
+            Err(Error::invalid(format!("there is no dimension {dim} in the shape {:?}", self.dims())))
         }
     }
 

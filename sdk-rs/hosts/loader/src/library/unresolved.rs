@@ -52,15 +52,16 @@ fn symbol_help(symbol: &str, was_lazy: bool, is_host_loaded: bool) -> String {
              LD_PRELOAD to that library"
         ),
     };
-    match was_lazy {
-        true => format!(
+    if was_lazy {
+        format!(
             "{whose}. The symbol is data, such as a vtable, which the system looks up at once, also when functions may \
-             wait"
-        ),
-        false => format!(
+         wait"
+        )
+    } else {
+        format!(
             "{whose}. Where the device does without it, say `lazy` in the options of the call or in a manifest: then \
-             functions, but not data, may stay open until they are called"
-        ),
+         functions, but not data, may stay open until they are called"
+        )
     }
 }
 

@@ -93,9 +93,10 @@ impl Registry {
 
     /// Registers a kernel for elements of type `T` if the device has the methods that the kernel calls.
     pub(crate) fn add<K: Kernel<T>, T: Element>(self, methods: &[&str]) -> Result<()> {
-        match self.provider.provides(methods, T::DATA_TYPE) {
-            true => self.register(&Declared::of::<K, T>(), T::DATA_TYPE, leave_definitions),
-            false => Ok(()),
+        if self.provider.provides(methods, T::DATA_TYPE) {
+            self.register(&Declared::of::<K, T>(), T::DATA_TYPE, leave_definitions)
+        } else {
+            Ok(())
         }
     }
 

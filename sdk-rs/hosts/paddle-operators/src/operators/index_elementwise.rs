@@ -45,16 +45,18 @@ pub(super) fn register(registry: Registry) -> Result<()> {
     for &ty in &every {
         registry.add_strided::<PutWithTensor<'static>, Any>(PUTS, ty)?;
         registry.add_strided::<PutGrad<'static>, Any>(PUTS_GRAD, ty)?;
-        match recent {
-            true => registry.add_strided::<Get<'static>, Any>(TAKES, ty)?,
-            false => registry.add_strided::<GetBefore32<'static>, Any>(TAKES, ty)?,
+        if recent {
+            registry.add_strided::<Get<'static>, Any>(TAKES, ty)?
+        } else {
+            registry.add_strided::<GetBefore32<'static>, Any>(TAKES, ty)?
         }
     }
     for &ty in &summed {
         registry.add_strided::<PutWithTensorGrad<'static>, Any>(PUTS_GRAD, ty)?;
-        match recent {
-            true => registry.add_strided::<GetGrad<'static>, Any>(TAKES_GRAD, ty)?,
-            false => registry.add_strided::<GetGradBefore32<'static>, Any>(TAKES_GRAD, ty)?,
+        if recent {
+            registry.add_strided::<GetGrad<'static>, Any>(TAKES_GRAD, ty)?
+        } else {
+            registry.add_strided::<GetGradBefore32<'static>, Any>(TAKES_GRAD, ty)?
         }
     }
     Ok(())

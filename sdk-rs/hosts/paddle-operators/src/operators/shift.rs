@@ -10,9 +10,10 @@ const METHODS: &[&str] = &["bitwise_right_shift", "bitwise_right_shift_logical"]
 
 /// Registers `bitwise_right_shift`.
 pub(super) fn register(registry: Registry) -> Result<()> {
-    match registry.release() >= Release::V3_0 {
-        true => registry.add_any::<RightShift<'static>>(METHODS, &[INTEGERS]),
-        false => Ok(()),
+    if registry.release() >= Release::V3_0 {
+        registry.add_any::<RightShift<'static>>(METHODS, &[INTEGERS])
+    } else {
+        Ok(())
     }
 }
 
@@ -30,9 +31,12 @@ impl Run<Any> for RightShift<'_> {
         let (x, y) = (self.x.view()?, self.y.view()?);
         let mut out = self.out.view(outputs::like(&x))?;
         let bits = 8 * x.data_type().size().unwrap_or_default();
-        call.run(|device, launch| match self.is_arithmetic {
-            true => device.bitwise_right_shift(launch, &mut out, &x, &y),
-            false => device.bitwise_right_shift_logical(launch, &mut out, &x, &y, bits as f64),
+        call.run(|device, launch| {
+            if self.is_arithmetic {
+                device.bitwise_right_shift(launch, &mut out, &x, &y)
+            } else {
+                device.bitwise_right_shift_logical(launch, &mut out, &x, &y, bits as f64)
+            }
         })
     }
 }

@@ -105,10 +105,7 @@ impl Program<'_> {
     }
 
     fn known(&self, id: ObjectId) -> Result<(), String> {
-        match self.alive.contains(&id) {
-            true => Ok(()),
-            false => Err(format!("object #{id} does not exist here")),
-        }
+        if self.alive.contains(&id) { Ok(()) } else { Err(format!("object #{id} does not exist here")) }
     }
 
     pub(super) fn bounds(

@@ -144,10 +144,8 @@ impl<'a> Program<'a> {
         let plugin = in_c.takes_plugin.then(|| "plugin".to_owned());
         let answer = in_c.answers.then(|| "(bool*)outputs".to_owned());
         let passed: Vec<String> = plugin.into_iter().chain(arguments.passed).chain(answer).collect();
-        let note = match call.is_unfinished() {
-            true => "  /* The recorded program ended in this call. */\n",
-            false => "",
-        };
+        let note =
+            if call.is_unfinished() { "  /* The recorded program ended in this call. */\n" } else { "" };
         let succeeds = self.succeeds(call);
         let mut statement = format!(
             "{}{note}  CALL({}, {succeeds}, {}({}));\n",

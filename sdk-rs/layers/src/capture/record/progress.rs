@@ -74,9 +74,10 @@ impl Progress {
     }
 
     pub(super) fn set_captured(&mut self, stream: StreamKey, captured: bool) {
-        match captured {
-            true => self.captured.insert(stream),
-            false => self.captured.remove(&stream),
+        if captured {
+            self.captured.insert(stream)
+        } else {
+            self.captured.remove(&stream)
         };
     }
 

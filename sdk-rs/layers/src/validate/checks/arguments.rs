@@ -140,9 +140,10 @@ impl CallCheck<'_> {
             self.look_at_stream(param, stream, seen);
         } else if let Some(event) = handle.event() {
             let is_record = self.checks.effect == Effect::RecordEvent;
-            seen.record = match is_record {
-                true => event.record.swap(seen.work.map_or(CAPTURED, WorkId::pack), Ordering::Relaxed),
-                false => event.record.load(Ordering::Relaxed),
+            seen.record = if is_record {
+                event.record.swap(seen.work.map_or(CAPTURED, WorkId::pack), Ordering::Relaxed)
+            } else {
+                event.record.load(Ordering::Relaxed)
             };
             if event.has_early() || !is_record && seen.record == 0 {
                 seen.event = Some(event.clone());

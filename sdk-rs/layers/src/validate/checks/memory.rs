@@ -199,10 +199,7 @@ impl CallCheck<'_> {
             return self.report(violation.with_place(freed.by.place("freed")));
         }
         let is_foreign = self.plugin.others(|other| other.memory().anywhere(address).map(|_| ())).is_some();
-        match is_foreign {
-            true => self.strange(part, address, size),
-            false => self.unknown_memory(part, address, size),
-        }
+        if is_foreign { self.strange(part, address, size) } else { self.unknown_memory(part, address, size) }
     }
 }
 

@@ -58,9 +58,12 @@ pub(super) fn presence() -> Vec<Case> {
                 Level::Required,
                 function,
                 (PromisedBy::Host, promise.to_owned()),
-                move |plugin| match plugin.has(function) {
-                    true => Ok(()),
-                    false => failed(format!("`{}` is missing: {message}", function.name())),
+                move |plugin| {
+                    if plugin.has(function) {
+                        Ok(())
+                    } else {
+                        failed(format!("`{}` is missing: {message}", function.name()))
+                    }
                 },
             );
             // The case tests missing functions, so no function can prevent it.

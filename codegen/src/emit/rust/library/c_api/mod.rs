@@ -82,12 +82,11 @@ impl Exports<'_> {
                 quote!(crate::call::on_plugin(#plugin, Function::#variant, __body)),
             ),
         };
-        let body = match self.is_unsafe(function) {
-            true => {
-                let safety = safety();
-                quote! { #safety let __body = |#inputs_of_body| unsafe { #body }; }
-            }
-            false => quote! { let __body = |#inputs_of_body| { #body }; },
+        let body = if self.is_unsafe(function) {
+            let safety = safety();
+            quote! { #safety let __body = |#inputs_of_body| unsafe { #body }; }
+        } else {
+            quote! { let __body = |#inputs_of_body| { #body }; }
         };
         let others = self.other_devices(function, handle).next().is_some();
         // The body binds the device's number to the same name.
@@ -173,13 +172,14 @@ impl Exports<'_> {
         let writes =
             yielded(function).map(|(param, output, yielded)| self.write(function, param, output, &yielded));
         let call = quote!(__this.#method(#(#arguments),*));
-        let call = match self.carries(function) {
-            true => quote! {
+        let call = if self.carries(function) {
+            quote! {
                 let __outcome = #call;
                 if __outcome.is_err() { #(#taken_back)* }
                 #bind __outcome?;
-            },
-            false => quote! { #bind #call?; },
+            }
+        } else {
+            quote! { #bind #call?; }
         };
         quote! {
             #(#prepared)*

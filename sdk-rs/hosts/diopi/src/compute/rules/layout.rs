@@ -84,9 +84,10 @@ pub(crate) fn cat<'c>(call: &'c Call, out: &Tensor<'c>, tensors: &[Tensor<'c>], 
             call.copy(&place, part)?;
             start += len;
         }
-        match start == out.dims()[dim] {
-            true => Ok(()),
-            false => Err(Error::invalid(format!("{start} elements do not fill the shape {:?}", out.dims()))),
+        if start == out.dims()[dim] {
+            Ok(())
+        } else {
+            Err(Error::invalid(format!("{start} elements do not fill the shape {:?}", out.dims())))
         }
     })
 }

@@ -87,9 +87,10 @@ pub(crate) fn adam(
     let bytes: Vec<u8> = numbers.into_iter().flat_map(f64::to_ne_bytes).collect();
     let numbers = call.upload(DataType::FLOAT64, &[3], &bytes)?;
     let numbers = [numbers.selected(0, 0)?, numbers.selected(0, 1)?, numbers.selected(0, 2)?];
-    let grad = match is_decoupled || settings.decay == 0.0 {
-        true => grad.clone(),
-        false => decayed(call, grad, param, settings.decay)?,
+    let grad = if is_decoupled || settings.decay == 0.0 {
+        grad.clone()
+    } else {
+        decayed(call, grad, param, settings.decay)?
     };
     let state = State { param, average, square_average, greatest };
     let decay = if is_decoupled { settings.decay } else { 0.0 };
@@ -112,10 +113,8 @@ pub(crate) fn fused_adam_w(
     for (index, param) in params.iter().enumerate() {
         let step = call.to_type(&steps[index], DataType::FLOAT64)?;
         let [first, second] = settings.betas.map(|beta| power(call, beta, &step));
-        let grad = match maximize {
-            true => terms::scale(call, &grads[index], -1.0, 0.0)?,
-            false => grads[index].clone(),
-        };
+        let grad =
+            if maximize { terms::scale(call, &grads[index], -1.0, 0.0)? } else { grads[index].clone() };
         let state = State {
             param,
             average: &averages[index],

@@ -77,9 +77,10 @@ pub(super) fn dimensions(tensor: &Tensor<'_>, dims: &[i64]) -> Result<Vec<usize>
 
 /// Returns an error unless a tensor has the given shape.
 pub(super) fn expect_shape(name: &str, tensor: &Tensor<'_>, dims: &[usize]) -> Result<()> {
-    match tensor.dims() == dims {
-        true => Ok(()),
-        false => Err(Error::invalid(format!("`{name}` has the shape {:?}, not {dims:?}", tensor.dims()))),
+    if tensor.dims() == dims {
+        Ok(())
+    } else {
+        Err(Error::invalid(format!("`{name}` has the shape {:?}, not {dims:?}", tensor.dims())))
     }
 }
 

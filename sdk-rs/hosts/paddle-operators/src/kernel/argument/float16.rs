@@ -51,9 +51,10 @@ impl Bf16 {
     /// Rounds to the nearest number, ties to even.
     pub(in crate::kernel) fn from_f32(value: f32) -> Self {
         let bits = value.to_bits();
-        Self(match value.is_nan() {
-            true => (bits >> 16) as u16 | 0x40,
-            false => ((bits + 0x7fff + (bits >> 16 & 1)) >> 16) as u16,
+        Self(if value.is_nan() {
+            (bits >> 16) as u16 | 0x40
+        } else {
+            ((bits + 0x7fff + (bits >> 16 & 1)) >> 16) as u16
         })
     }
 

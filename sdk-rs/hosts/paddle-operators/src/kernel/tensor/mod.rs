@@ -214,9 +214,10 @@ impl<'c> Tensor<'c> {
     pub(in crate::kernel) fn first(self, layout: Layout<'_>, data_type: DataType) -> Result<*mut u8> {
         let (size, alignment) = size_and_alignment(self.name, data_type)?;
         let span = self.span_of(layout.into(), size, alignment)?;
-        Ok(match layout.is_empty() {
-            true => null_mut(),
-            false => with_exposed_provenance_mut(span.start + layout.before() * size),
+        Ok(if layout.is_empty() {
+            null_mut()
+        } else {
+            with_exposed_provenance_mut(span.start + layout.before() * size)
         })
     }
 

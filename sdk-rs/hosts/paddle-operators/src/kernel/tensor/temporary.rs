@@ -29,13 +29,12 @@ impl Call {
             return Err(Error::invalid(format!("{} values are given for {dims:?}", elements.len())));
         }
         let strides = contiguous_strides(dims).map_err(Error::of_operator)?;
-        let first = match self.has_host_memory() {
-            true => DevicePtr::from_ptr(elements.as_ptr()),
-            false => {
-                let temporary = self.temporary(T::DATA_TYPE, dims)?;
-                self.copy_to_device(temporary.first(), bytes_of(elements))?;
-                temporary.first()
-            }
+        let first = if self.has_host_memory() {
+            DevicePtr::from_ptr(elements.as_ptr())
+        } else {
+            let temporary = self.temporary(T::DATA_TYPE, dims)?;
+            self.copy_to_device(temporary.first(), bytes_of(elements))?;
+            temporary.first()
         };
         // SAFETY: the elements live for `'v` where the device can access them; otherwise they are in a tensor that is
         // deleted when the call ends, whose memory Paddle keeps for work on the stream.

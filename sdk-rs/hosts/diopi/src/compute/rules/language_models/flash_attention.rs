@@ -29,10 +29,7 @@ pub(crate) fn attention_numbers(
     left: i32,
     right: i32,
 ) -> Result<Numbers> {
-    let right = match is_causal {
-        true => 0,
-        false => i64::from(right),
-    };
+    let right = if is_causal { 0 } else { i64::from(right) };
     let (scale, dropout) = (scale.into(), dropout.into());
     Ok(Numbers { scale, dropout, window: [i64::from(left), right], shows: true })
 }

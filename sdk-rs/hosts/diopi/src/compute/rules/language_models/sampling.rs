@@ -32,19 +32,17 @@ fn choices(
     expect_shape("top_ks", counts, &[sequences])?;
     expect_shape("top_ps", shares, &[sequences])?;
     let counts = if counts_size > 0 { integers(call, counts)? } else { vec![count; sequences] };
-    let shares = match shares_size > 0 {
-        true => {
-            let bytes = call.download(&call.to_type(shares, DataType::FLOAT32)?)?;
-            bytes.as_chunks::<4>().0.iter().map(|bytes| f32::from_ne_bytes(*bytes)).collect()
-        }
-        false => vec![share; sequences],
+    let shares = if shares_size > 0 {
+        let bytes = call.download(&call.to_type(shares, DataType::FLOAT32)?)?;
+        bytes.as_chunks::<4>().0.iter().map(|bytes| f32::from_ne_bytes(*bytes)).collect()
+    } else {
+        vec![share; sequences]
     };
     if let Some(count) = counts.iter().find(|&&count| count < 0) {
         return Err(Error::invalid(format!("`top_k` is {count}")));
     }
-    let choice = |(count, share): (i64, f32)| match count == 0 && share == 0.0 {
-        true => Choice { count: 1, share },
-        false => Choice { count, share },
+    let choice = |(count, share): (i64, f32)| {
+        if count == 0 && share == 0.0 { Choice { count: 1, share } } else { Choice { count, share } }
     };
     Ok(counts.into_iter().zip(shares).map(choice).collect())
 }

@@ -43,9 +43,10 @@ impl Attributes {
 }
 
 fn expect_rank(weight: &Tensor<'_>, space: usize) -> Result<()> {
-    match weight.rank() == space + 2 {
-        true => Ok(()),
-        false => Err(Error::invalid(format!("`weight` has the shape {:?}", weight.dims()))),
+    if weight.rank() == space + 2 {
+        Ok(())
+    } else {
+        Err(Error::invalid(format!("`weight` has the shape {:?}", weight.dims())))
     }
 }
 

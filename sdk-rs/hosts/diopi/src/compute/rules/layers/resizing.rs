@@ -23,18 +23,20 @@ fn expect_mode(mode: &str, images: &Tensor<'_>) -> Result<()> {
         "trilinear" => 5,
         _ => return Err(Error::invalid(format!("`mode` is `{mode}`"))),
     };
-    match rank == images.rank() {
-        true => Ok(()),
-        false => Err(Error::invalid(format!("`{mode}` is not for the shape {:?}", images.dims()))),
+    if rank == images.rank() {
+        Ok(())
+    } else {
+        Err(Error::invalid(format!("`{mode}` is not for the shape {:?}", images.dims())))
     }
 }
 
 /// Checks that images have the given size.
 fn expect_size(name: &str, images: &Tensor<'_>, size: &[i64]) -> Result<()> {
     let space = images.dims().get(2..).unwrap_or_default();
-    match space.iter().map(|&dim| dim as i64).eq(size.iter().copied()) {
-        true => Ok(()),
-        false => Err(Error::invalid(format!("`{name}` has the shape {:?}, not {size:?}", images.dims()))),
+    if space.iter().map(|&dim| dim as i64).eq(size.iter().copied()) {
+        Ok(())
+    } else {
+        Err(Error::invalid(format!("`{name}` has the shape {:?}, not {size:?}", images.dims())))
     }
 }
 

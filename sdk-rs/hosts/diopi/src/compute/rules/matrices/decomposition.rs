@@ -52,9 +52,10 @@ pub(crate) fn cholesky_gradient<'c>(
     upper: bool,
 ) -> Result<()> {
     expect_shape("grad_mat", gradient, factor.dims())?;
-    let (factor, out_gradient) = match upper {
-        true => (swapped(factor)?, swapped(out_gradient)?),
-        false => (factor.clone(), out_gradient.clone()),
+    let (factor, out_gradient) = if upper {
+        (swapped(factor)?, swapped(out_gradient)?)
+    } else {
+        (factor.clone(), out_gradient.clone())
     };
     let inner = terms::triangle(call, &product_of(call, &swapped(&factor)?, &out_gradient)?, 0, true)?;
     let below = terms::triangle(call, &inner, -1, true)?;
@@ -104,9 +105,10 @@ pub(crate) fn triangular_solve_gradient<'c>(
 ) -> Result<()> {
     let shape = Shape { upper, transpose: !transpose, unitriangular };
     let of_b = solved(call, a, x_gradient, x_gradient.dims(), shape)?;
-    let of_a = match transpose {
-        true => product_of(call, x, &swapped(&of_b)?)?,
-        false => product_of(call, &of_b, &swapped(x)?)?,
+    let of_a = if transpose {
+        product_of(call, x, &swapped(&of_b)?)?
+    } else {
+        product_of(call, &of_b, &swapped(x)?)?
     };
     let diagonal = match (unitriangular, upper) {
         (false, _) => 0,

@@ -27,14 +27,11 @@ impl Windows {
         let is_kernel = weight.rank() == 4
             && weight.dims()[2..].iter().map(|&dim| dim as i64).eq(kernel)
             && weight.dims()[0].is_multiple_of(groups);
-        match is_kernel {
-            true => Ok(Self { kernel, strides, paddings, dilations, groups }),
-            false => {
-                let dims = weight.dims();
-                Err(Error::invalid(format!(
-                    "`weight` has the shape {dims:?} for {groups} groups of {kernel:?}"
-                )))
-            }
+        if is_kernel {
+            Ok(Self { kernel, strides, paddings, dilations, groups })
+        } else {
+            let dims = weight.dims();
+            Err(Error::invalid(format!("`weight` has the shape {dims:?} for {groups} groups of {kernel:?}")))
         }
     }
 

@@ -140,17 +140,21 @@ fn selected<'c>(
     let (x, scores, threshold) = (x.elements(), scores.map(Tensor::elements), f64::from(threshold));
     let mut dims = Vec::new();
     call.run(&method, x.data_type(), |device, launch| {
-        dims = match of_polygons {
-            true => device.polygon_nms_out_shape(launch, x, scores, threshold)?,
-            false => device.nms_out_shape(launch, x, scores, threshold)?,
+        dims = if of_polygons {
+            device.polygon_nms_out_shape(launch, x, scores, threshold)?
+        } else {
+            device.nms_out_shape(launch, x, scores, threshold)?
         };
         Ok(())
     })?;
     let selected = call.temporary(DataType::INT64, &dims)?;
     let mut out = selected.as_output()?;
-    call.run(&method, x.data_type(), |device, launch| match of_polygons {
-        true => device.polygon_nms(launch, &mut out, x, scores, threshold),
-        false => device.nms(launch, &mut out, x, scores, threshold),
+    call.run(&method, x.data_type(), |device, launch| {
+        if of_polygons {
+            device.polygon_nms(launch, &mut out, x, scores, threshold)
+        } else {
+            device.nms(launch, &mut out, x, scores, threshold)
+        }
     })?;
     Ok(selected)
 }

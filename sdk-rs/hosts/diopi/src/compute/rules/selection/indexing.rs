@@ -85,9 +85,10 @@ fn replace<'c>(
 }
 
 fn expect_sizes(tensor: &Tensor<'_>, sizes: &[i64]) -> Result<()> {
-    match tensor.dims().iter().map(|&dim| dim as i64).eq(sizes.iter().copied()) {
-        true => Ok(()),
-        false => Err(Error::invalid(format!("the shape is {:?} instead of {sizes:?}", tensor.dims()))),
+    if tensor.dims().iter().map(|&dim| dim as i64).eq(sizes.iter().copied()) {
+        Ok(())
+    } else {
+        Err(Error::invalid(format!("the shape is {:?} instead of {sizes:?}", tensor.dims())))
     }
 }
 

@@ -182,14 +182,15 @@ pub(crate) fn index_put<'c>(
         (values, x, target) = (values.as_pairs()?, x.as_pairs()?, target.as_pairs()?);
     }
     if choice.indices.is_empty() {
-        return match accumulate {
-            false => layout::copy(call, &target, &values),
-            true => call.write(
+        return if !accumulate {
+            layout::copy(call, &target, &values)
+        } else {
+            call.write(
                 &Method::new("add", FLOAT | INTEGER | BOOL),
                 &target,
                 [(&x).into(), (&values).into()],
                 |device, launch, out, [a, b]| device.add(launch, out, a, b),
-            ),
+            )
         };
     }
     let method = Method::new("index_put", FLOAT | INTEGER | BOOL);

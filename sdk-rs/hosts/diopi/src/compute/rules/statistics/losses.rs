@@ -18,9 +18,10 @@ pub(crate) fn reduced(call: &Call, out: &Tensor<'_>, each: &Tensor<'_>, reductio
     let method = Method::new(if is_mean { "mean" } else { "sum" }, FLOAT);
     call.run(&method, each.data_type(), |device, launch| {
         let (out, x) = (result.elements(), each.elements());
-        match is_mean {
-            true => device.mean(launch, out, x, &[], false, true),
-            false => device.sum(launch, out, x, &[], false, true),
+        if is_mean {
+            device.mean(launch, out, x, &[], false, true)
+        } else {
+            device.sum(launch, out, x, &[], false, true)
         }
     })?;
     result.finish()

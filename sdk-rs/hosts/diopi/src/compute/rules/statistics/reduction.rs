@@ -33,9 +33,10 @@ fn reduce<'c>(
 /// Returns the input, converted to the kind of the result, such as floating-point.
 fn of_kind<'c>(call: &'c Call, input: &Tensor<'c>, out: &Tensor<'_>) -> Result<Tensor<'c>> {
     let [kind, wanted] = [input, out].map(|tensor| Category::of(tensor.data_type()));
-    match kind == wanted && kind != Category::Complex {
-        true => Ok(input.clone()),
-        false => call.to_type(input, out.data_type()),
+    if kind == wanted && kind != Category::Complex {
+        Ok(input.clone())
+    } else {
+        call.to_type(input, out.data_type())
     }
 }
 
@@ -152,9 +153,12 @@ pub(crate) fn extremum<'c>(
     let input = numeric(call, input)?;
     let ty = input.data_type();
     let method = Method::new(if greatest { "max" } else { "min" }, FLOAT | INTEGER);
-    reduce(call, out, &input, dims, ty, &method, |device, launch, out, x, axis, all| match greatest {
-        true => device.max(launch, out, x, axis, false, all),
-        false => device.min(launch, out, x, axis, false, all),
+    reduce(call, out, &input, dims, ty, &method, |device, launch, out, x, axis, all| {
+        if greatest {
+            device.max(launch, out, x, axis, false, all)
+        } else {
+            device.min(launch, out, x, axis, false, all)
+        }
     })
 }
 
@@ -215,9 +219,10 @@ fn places<'c>(
     call.run(&Method::new(name, FLOAT | INTEGER), input.data_type(), |device, launch| {
         let out = elements.as_mut().map(|elements| elements.elements());
         let (indices, x) = (indices.elements(), input.elements());
-        match greatest {
-            true => device.max_with_indices(launch, out, indices, x, axis, false, flatten),
-            false => device.min_with_indices(launch, out, indices, x, axis, false, flatten),
+        if greatest {
+            device.max_with_indices(launch, out, indices, x, axis, false, flatten)
+        } else {
+            device.min_with_indices(launch, out, indices, x, axis, false, flatten)
         }
     })?;
     indices.finish()?;
@@ -234,9 +239,10 @@ pub(crate) fn test<'c>(
 ) -> Result<()> {
     let method = Method::new(if all_of_them { "all" } else { "any" }, FLOAT | INTEGER | BOOL);
     reduce(call, out, input, dim.as_slice(), DataType::BOOL, &method, |device, launch, out, x, axis, all| {
-        match all_of_them {
-            true => device.all(launch, out, x, axis, false, all),
-            false => device.any(launch, out, x, axis, false, all),
+        if all_of_them {
+            device.all(launch, out, x, axis, false, all)
+        } else {
+            device.any(launch, out, x, axis, false, all)
         }
     })
 }

@@ -165,14 +165,13 @@ pub(crate) fn batch_norm_backward(
     training: bool,
     eps: f64,
 ) -> Result<()> {
-    let (mean, deviation) = match training {
-        true => (save_mean.clone(), save_invstd.clone()),
-        false => {
-            let variance = given(running_var)?;
-            let deviation = call.temporary(wide(variance.data_type()), variance.dims())?;
-            write_deviations(call, &deviation, variance, eps)?;
-            (given(running_mean)?.clone(), deviation)
-        }
+    let (mean, deviation) = if training {
+        (save_mean.clone(), save_invstd.clone())
+    } else {
+        let variance = given(running_var)?;
+        let deviation = call.temporary(wide(variance.data_type()), variance.dims())?;
+        write_deviations(call, &deviation, variance, eps)?;
+        (given(running_mean)?.clone(), deviation)
     };
     let grad_output = call.to_type(grad_output, input.data_type())?;
     let inputs = present([Some(&grad_output), Some(input), weight, Some(&mean), Some(&deviation)]);

@@ -245,9 +245,10 @@ pub(crate) fn pool_backward(
         (true, None) => {
             let indices = call.temporary(DataType::INT64, grad_output.dims())?;
             let maxima = call.temporary(input.data_type(), grad_output.dims())?;
-            match adaptive {
-                true => adaptive_max_pool(call, &maxima, Some(&indices), input, space)?,
-                false => max_pool(
+            if adaptive {
+                adaptive_max_pool(call, &maxima, Some(&indices), input, space)?
+            } else {
+                max_pool(
                     call,
                     &maxima,
                     Some(&indices),
@@ -258,7 +259,7 @@ pub(crate) fn pool_backward(
                     paddings,
                     dilations,
                     ceil_mode,
-                )?,
+                )?
             }
             max_pool_backward(call, grad_input, grad_output, &indices, space)
         }

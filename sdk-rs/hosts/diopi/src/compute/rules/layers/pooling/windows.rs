@@ -101,18 +101,19 @@ impl Windows {
         let mut places = call.output(indices, indices.data_type(), &[&input])?;
         let is_dilated = self.dilations.iter().any(|&dilation| dilation != 1);
         let (sizes, strides, paddings) = (&self.sizes, &self.strides, &self.paddings);
-        match is_dilated {
-            true => call.run(&Method::new("dilated_max_pool", FLOAT | INTEGER), ty, |device, launch| {
+        if is_dilated {
+            call.run(&Method::new("dilated_max_pool", FLOAT | INTEGER), ty, |device, launch| {
                 let (values, places, x) = (values.elements(), places.elements(), input.elements());
                 device.dilated_max_pool(launch, values, places, x, sizes, strides, paddings, &self.dilations)
-            }),
-            false => call.run(&Method::new("max_pool_with_index", FLOAT | INTEGER), ty, |device, launch| {
+            })
+        } else {
+            call.run(&Method::new("max_pool_with_index", FLOAT | INTEGER), ty, |device, launch| {
                 let (values, places, x) = (values.elements(), places.elements(), input.elements());
                 let adaptive = self.adaptive;
                 device.max_pool_with_index(
                     launch, values, places, x, sizes, strides, paddings, false, adaptive, false,
                 )
-            }),
+            })
         }?;
         values.finish()?;
         places.finish()
