@@ -17,7 +17,8 @@
 //! A handle is `kind << 60 | generation << 24 | index + 1`. It is never null, and no process can map it as an
 //! address, so code that dereferences it by mistake crashes at once.
 
-use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use crate::support::RwLock;
+use std::sync::{Arc, RwLockReadGuard, RwLockWriteGuard};
 
 const INDEX_BITS: u32 = 24;
 const GENERATION_BITS: u32 = 36;
@@ -202,11 +203,11 @@ impl<T> HandleTable<T> {
     }
 
     fn read(&self) -> RwLockReadGuard<'_, Slots<T>> {
-        self.slots.read().unwrap_or_else(PoisonError::into_inner)
+        self.slots.read()
     }
 
     fn write(&self) -> RwLockWriteGuard<'_, Slots<T>> {
-        self.slots.write().unwrap_or_else(PoisonError::into_inner)
+        self.slots.write()
     }
 }
 

@@ -3,6 +3,7 @@
 mod argument;
 mod error_object;
 mod export;
+mod lock;
 mod manifest;
 mod memory;
 mod output;
@@ -12,6 +13,7 @@ mod thunk;
 pub use argument::*;
 pub use error_object::*;
 pub use export::*;
+pub use lock::*;
 pub use manifest::*;
 pub use memory::*;
 pub use output::*;

@@ -2,9 +2,10 @@
 
 use crate::memory::CopyKind;
 use std::cell::Cell;
+use std::sync::MutexGuard;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use tenon::device::DeviceId;
+use tenon::support::Mutex;
 
 /// Records kept between two drains: about 6 MiB, several seconds of dense work.
 const CAPACITY: usize = 1 << 17;
@@ -96,7 +97,7 @@ impl Profiler {
     }
 
     fn lock(&self) -> MutexGuard<'_, Trace> {
-        self.trace.lock().unwrap_or_else(PoisonError::into_inner)
+        self.trace.lock()
     }
 }
 

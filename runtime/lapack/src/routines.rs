@@ -4,7 +4,8 @@
 //! called with a workspace of the length -1, and returns the length that it needs.
 
 use std::ffi::{CStr, c_void};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::MutexGuard;
+use tenon::support::Mutex;
 
 use tenon_kernels::Complex;
 use tenon_kernels::decomposition::lapack::{Lapack, Routines};
@@ -16,7 +17,7 @@ type Int = *const i32;
 static TURN: Mutex<()> = Mutex::new(());
 
 fn turn() -> MutexGuard<'static, ()> {
-    TURN.lock().unwrap_or_else(PoisonError::into_inner)
+    TURN.lock()
 }
 
 /// Converts a size. Matrices with larger sizes fit no memory.

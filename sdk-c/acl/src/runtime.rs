@@ -1,6 +1,7 @@
 //! The runtime: the shared state and the subsystems.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
+use tenon::support::Mutex;
 
 use crate::callback::observers::Observers;
 use crate::callback::subscriptions::Subscriptions;

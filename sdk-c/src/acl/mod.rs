@@ -13,7 +13,8 @@ mod lookup;
 
 use std::ffi::{CStr, CString, c_void};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use std::sync::{Arc, LazyLock};
+use tenon::support::Mutex;
 
 use tenon::device::{self, Device, DeviceId};
 use tenon_acl::{Devices, OpenDevice, Runtime, api};
@@ -172,8 +173,7 @@ impl OpenDevice for Opened {
     }
 
     fn close(&self) {
-        let was_open =
-            std::mem::replace(&mut *self.is_open.lock().unwrap_or_else(PoisonError::into_inner), false);
+        let was_open = std::mem::replace(&mut *self.is_open.lock(), false);
         if was_open {
             // A drop cannot return the error.
             let _ = close(self.handle);

@@ -7,8 +7,9 @@
 
 use std::ops::Deref;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, TryLockError};
+use std::sync::{Arc, OnceLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::{Duration, Instant};
+use tenon::support::RwLock;
 
 use tenon::device::{Device, DeviceId};
 use tenon::handle;
@@ -86,11 +87,7 @@ impl Entry {
     /// Returns a guard of the device, unless the entry is vacant or its device is being closed.
     #[inline]
     fn read(&'static self) -> Option<DeviceGuard> {
-        let device = match self.device.try_read() {
-            Ok(device) => device,
-            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
-            Err(TryLockError::WouldBlock) => return None,
-        };
+        let device = self.device.try_read()?;
         device.is_some().then(|| DeviceGuard { device, _inside: Inside::new() })
     }
 }
@@ -163,7 +160,7 @@ pub(crate) fn publish(
         return Err(Failure::busy(format!("{CAPACITY} devices are open already")));
     };
     let (entry, handle) = (&TABLE[index], fresh_handle(index));
-    *entry.device.write().unwrap_or_else(PoisonError::into_inner) = Some(OpenDevice {
+    *entry.device.write() = Some(OpenDevice {
         handle,
         plugin,
         id,
@@ -208,13 +205,12 @@ fn wait_for_calls(
 ) -> Result<RwLockWriteGuard<'_, Option<OpenDevice>>, Failure> {
     let begun = Instant::now();
     loop {
-        match entry.device.try_write() {
-            Ok(device) => return Ok(device),
-            Err(TryLockError::Poisoned(poisoned)) => return Ok(poisoned.into_inner()),
-            Err(TryLockError::WouldBlock) if begun.elapsed() > patience => {
-                return Err(Failure::busy("calls of other threads to the device do not return"));
-            }
-            Err(TryLockError::WouldBlock) => std::thread::sleep(Duration::from_micros(50)),
+        if let Some(device) = entry.device.try_write() {
+            return Ok(device);
         }
+        if begun.elapsed() > patience {
+            return Err(Failure::busy("calls of other threads to the device do not return"));
+        }
+        std::thread::sleep(Duration::from_micros(50));
     }
 }

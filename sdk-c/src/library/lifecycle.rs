@@ -1,7 +1,8 @@
 //! The state of the running library: its plugins and layers, and how often it was started.
 
 use std::ffi::{CStr, CString, OsString};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard};
+use tenon::support::Mutex;
 
 use tenon_loader::{LoadOptions, Plugin};
 
@@ -42,7 +43,7 @@ pub(crate) struct FailedPlugin {
 }
 
 fn state() -> MutexGuard<'static, State> {
-    STATE.lock().unwrap_or_else(PoisonError::into_inner)
+    STATE.lock()
 }
 
 impl Lifecycle {

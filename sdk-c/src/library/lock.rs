@@ -1,6 +1,7 @@
 //! The lock that a thread holds while it opens or closes something.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::MutexGuard;
+use tenon::support::Mutex;
 
 use crate::call::thread_state::{self, Inside};
 use crate::error::Failure;
@@ -24,7 +25,7 @@ impl Lifecycle {
                 "nothing can be opened or closed from inside another call or a stream callback",
             ));
         }
-        let lock = LIFECYCLE.lock().unwrap_or_else(PoisonError::into_inner);
+        let lock = LIFECYCLE.lock();
         Ok(Lifecycle { _inside: Inside::new(), _lock: lock })
     }
 }

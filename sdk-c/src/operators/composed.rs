@@ -1,6 +1,6 @@
 //! Operators that a plugin lacks, composed of those that it has.
 
-use std::sync::{Mutex, PoisonError};
+use tenon::support::Mutex;
 
 use tenon::DevicePtr;
 use tenon::device::{DataType, Device, DeviceId, Error, Result};
@@ -67,7 +67,7 @@ impl Memory<'_> {
     fn allocate(&self, size: usize) -> Result<DevicePtr> {
         let size = size.max(1);
         let memory = self.device.device_memory_allocate(self.id, size)?;
-        self.allocations.lock().unwrap_or_else(PoisonError::into_inner).push((memory, size));
+        self.allocations.lock().push((memory, size));
         Ok(memory)
     }
 }
@@ -101,7 +101,7 @@ impl Temporaries for Memory<'_> {
 
 impl Drop for Memory<'_> {
     fn drop(&mut self) {
-        let allocations = self.allocations.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let allocations = self.allocations.get_mut();
         for (memory, size) in allocations.drain(..) {
             // A device that cannot free memory has nothing else to do about it.
             let _ = self.device.device_memory_deallocate(self.id, memory, size);

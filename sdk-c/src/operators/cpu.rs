@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 use std::ffi::{CStr, OsStr};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::OnceLock;
 use std::{mem, ptr};
+use tenon::support::Mutex;
 
 use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
 use tenon::device::{Device as _, DeviceId};
@@ -126,7 +127,7 @@ unsafe fn elements(arguments: &[Argument]) -> usize {
 fn name_of(method: &CStr) -> &'static str {
     static NAMES: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
     let name = method.to_string_lossy();
-    let mut names = NAMES.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut names = NAMES.lock();
     if let Some(known) = names.get(&*name) {
         return known;
     }

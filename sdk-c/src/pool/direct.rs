@@ -3,7 +3,8 @@
 //! after free, a leak.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard};
+use tenon::support::Mutex;
 
 use tenon::DevicePtr;
 use tenon::device::{Device, DeviceId, Stream};
@@ -122,7 +123,7 @@ impl Direct {
 
     fn lock(&self) -> MutexGuard<'_, Blocks> {
         // A panic cannot leave inconsistent state: no foreign code runs under the lock.
-        self.blocks.lock().unwrap_or_else(PoisonError::into_inner)
+        self.blocks.lock()
     }
 }
 

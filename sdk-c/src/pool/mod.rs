@@ -68,7 +68,8 @@ mod tests;
 mod thread_cache;
 
 use std::sync::atomic::{AtomicBool, AtomicIsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard};
+use tenon::support::Mutex;
 
 use tenon::DevicePtr;
 use tenon::device::{Device, DeviceId, Stream};
@@ -286,7 +287,7 @@ impl Pool {
 
     fn central(&self) -> MutexGuard<'_, CentralFreeList> {
         // A panic cannot leave inconsistent state: no foreign code runs under the lock.
-        self.central.lock().unwrap_or_else(PoisonError::into_inner)
+        self.central.lock()
     }
 
     fn hand_out(&self, mut cache: CacheGuard<'_>, block: Block) -> DevicePtr {
@@ -341,7 +342,7 @@ impl Pool {
 
 impl Drop for Pool {
     fn drop(&mut self) {
-        let central = self.central.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let central = self.central.get_mut();
         for event in central.epochs.drain_events() {
             // Retries after a failure. A drop cannot return errors, and the device destroys its remaining events when
             // it is finalised.

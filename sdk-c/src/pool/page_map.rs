@@ -4,7 +4,7 @@ use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::collections::HashMap;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicPtr, Ordering};
-use std::sync::{PoisonError, RwLock};
+use tenon::support::RwLock;
 
 use super::size_class::PAGE;
 use super::slab::Slab;
@@ -65,7 +65,7 @@ impl PageMap {
     pub(super) fn find(&self, address: usize) -> Option<NonNull<Slab>> {
         let page = address / PAGE;
         if page >> (2 * BITS) != 0 {
-            return self.beyond.read().unwrap_or_else(PoisonError::into_inner).get(&page).copied();
+            return self.beyond.read().get(&page).copied();
         }
         NonNull::new(self.leaf(page)?[page % ENTRIES].load(Ordering::Acquire))
     }
@@ -98,7 +98,7 @@ impl PageMap {
     fn set(&self, (first, count): (usize, usize), slab: Option<NonNull<Slab>>) {
         for page in first..first + count {
             if page >> (2 * BITS) != 0 {
-                let mut beyond = self.beyond.write().unwrap_or_else(PoisonError::into_inner);
+                let mut beyond = self.beyond.write();
                 match slab {
                     Some(slab) => beyond.insert(page, slab),
                     None => beyond.remove(&page),

@@ -4,9 +4,10 @@
 //! always free. A thread that finds its cache locked uses the next unlocked one.
 
 use std::cell::Cell;
+use std::sync::MutexGuard;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 use std::thread;
+use tenon::support::Mutex;
 
 use tenon::device::Stream;
 
@@ -76,10 +77,9 @@ impl ThreadCaches {
         loop {
             for step in 0..self.0.len() {
                 // The number of caches is a power of two.
-                match self.0[first.wrapping_add(step) & (self.0.len() - 1)].0.try_lock() {
-                    Ok(cache) => return cache,
-                    Err(TryLockError::Poisoned(poisoned)) => return poisoned.into_inner(),
-                    Err(TryLockError::WouldBlock) => {}
+                let line = &self.0[first.wrapping_add(step) & (self.0.len() - 1)];
+                if let Some(cache) = line.0.try_lock() {
+                    return cache;
                 }
             }
             thread::yield_now();
@@ -88,7 +88,7 @@ impl ThreadCaches {
 
     /// Locks each cache in turn. The caller holds none of them.
     pub(super) fn lock_each(&self) -> impl Iterator<Item = CacheGuard<'_>> {
-        self.0.iter().map(|line| line.0.lock().unwrap_or_else(PoisonError::into_inner))
+        self.0.iter().map(|line| line.0.lock())
     }
 }
 

@@ -1,7 +1,8 @@
 //! The layers that a program has chosen.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+use tenon::support::Mutex;
 
 use tenon::device::{Layer, Partial};
 
@@ -102,7 +103,7 @@ impl Stack {
     /// A plugin is identified by its name, which must be unique. `partial` is the plugin without fallbacks: some layers only
     /// use what a plugin has itself.
     pub fn for_plugin<P: Partial + ?Sized>(&self, plugin: &str, partial: &P) -> Vec<Arc<dyn Layer>> {
-        let mut plugins = self.plugins.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut plugins = self.plugins.lock();
         let layers = plugins.entry(plugin.to_owned()).or_insert_with(|| {
             let trace = self.trace.as_ref().map(|trace| trace.layer(plugin, partial) as Arc<dyn Layer>);
             let validate = self.checker.as_ref().map(|checker| checker.layer(plugin, partial));
@@ -116,7 +117,7 @@ impl Stack {
 
     /// Removes a plugin that is unloaded. Reports its live objects as leaks.
     pub fn forget(&self, plugin: &str) -> Vec<Leak> {
-        let forgotten = self.plugins.lock().unwrap_or_else(PoisonError::into_inner).remove(plugin);
+        let forgotten = self.plugins.lock().remove(plugin);
         forgotten.and_then(|layers| layers.validate).map(|validate| validate.finish()).unwrap_or_default()
     }
 
@@ -127,8 +128,7 @@ impl Stack {
 
     /// Reports leaks, and ends the trace and the capture. Calls afterwards are still validated.
     pub fn finish(&self) -> Vec<Leak> {
-        let layers: Vec<Layers> =
-            self.plugins.lock().unwrap_or_else(PoisonError::into_inner).values().cloned().collect();
+        let layers: Vec<Layers> = self.plugins.lock().values().cloned().collect();
         let leaks =
             layers.iter().filter_map(|layers| layers.validate.as_ref()).flat_map(|layer| layer.finish());
         let leaks = leaks.collect();

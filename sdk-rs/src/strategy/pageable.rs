@@ -2,10 +2,11 @@
 //!
 //! A device without functions for pinned memory treats all host memory as pageable, so its copies are correct.
 
+use crate::support::Mutex;
 use std::alloc::{Layout, alloc, dealloc};
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::MutexGuard;
 
 use crate::device::{DeviceId, Error, Function, Partial, Result, Status};
 use crate::pointer::HostPtr;
@@ -26,7 +27,7 @@ static ALLOCATIONS: Mutex<BTreeMap<usize, Allocation>> = Mutex::new(BTreeMap::ne
 
 /// Returns all allocations. A panic leaves the map as it is, because each access is a single call.
 fn allocations() -> MutexGuard<'static, BTreeMap<usize, Allocation>> {
-    ALLOCATIONS.lock().unwrap_or_else(PoisonError::into_inner)
+    ALLOCATIONS.lock()
 }
 
 /// Allocates pageable host memory. The address is null if there is no memory.

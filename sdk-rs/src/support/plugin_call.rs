@@ -1,10 +1,10 @@
 //! Calls of functions of a plugin or a library: arguments, results and errors.
 
+use crate::support::Mutex;
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::ffi::{CStr, c_char, c_void};
 use std::ptr::null;
-use std::sync::{Mutex, PoisonError};
 
 use crate::error::{Error, StatusCode};
 use crate::log::write_line;
@@ -150,7 +150,7 @@ impl<T> Kept<T> {
 
     /// Stores a value. Returns its number as a pointer, which must not be dereferenced.
     pub fn put(&self, kept: T) -> *mut c_void {
-        let mut guard = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut guard = self.0.lock();
         let (last, entries) = &mut *guard;
         *last += 1;
         entries.insert(*last, kept);
@@ -159,7 +159,7 @@ impl<T> Kept<T> {
 
     /// Takes the value with a number; `None` if there is none.
     pub fn take(&self, number: *mut c_void) -> Option<T> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).1.remove(&number.addr())
+        self.0.lock().1.remove(&number.addr())
     }
 }
 

@@ -5,9 +5,10 @@ use std::mem::MaybeUninit;
 use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
+use tenon::support::Mutex;
 
 use crate::Error;
 use crate::options::SERVE;
@@ -158,7 +159,7 @@ impl Process {
         self.kill();
         // A program that could not be killed may hold the standard error open for as long as it likes.
         let _ = self.listener.recv_timeout(Duration::from_secs(1));
-        let printed = self.printed.lock().unwrap_or_else(PoisonError::into_inner);
+        let printed = self.printed.lock();
         String::from_utf8_lossy(&printed).into_owned()
     }
 }
@@ -177,7 +178,7 @@ fn start_thread(body: impl FnOnce() + Send + 'static) -> Result<(), Error> {
 fn keep_last(mut output: impl Read, printed: &Mutex<Vec<u8>>) {
     let mut chunk = [0; 1024];
     while let Ok(count @ 1..) = output.read(&mut chunk) {
-        let mut printed = printed.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut printed = printed.lock();
         printed.extend_from_slice(&chunk[..count]);
         let surplus = printed.len().saturating_sub(OUTPUT_KEPT);
         printed.drain(..surplus);

@@ -2,7 +2,8 @@
 
 use std::collections::HashMap;
 use std::hash::Hash;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+use tenon::support::Mutex;
 
 use crate::onednn::object::Context;
 use crate::onednn::plan::Plan;
@@ -39,7 +40,7 @@ impl<P: Planned> Cache<P> {
     /// A full cache is cleared: most programs never fill it.
     pub(crate) fn plan(&self, context: &Context, key: P::Key) -> Option<Arc<Plan>> {
         let key = (key, threads::now());
-        let lock = || self.plans.lock().unwrap_or_else(PoisonError::into_inner);
+        let lock = || self.plans.lock();
         if let Some(found) = lock().get(&key) {
             return found.clone();
         }

@@ -10,8 +10,9 @@ use crate::executor::{Load, Shared};
 use crate::graph::{CapturedGraph, ExecutableGraph};
 use crate::handle::{HandleKind, Handles};
 use crate::memory::{Arena, Registry, physical_memory};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard};
 use tenon::device::{DeviceId, Event, Stream};
+use tenon::support::Mutex;
 
 use super::libraries::LibraryState;
 
@@ -197,11 +198,11 @@ impl DeviceState {
     }
 
     fn unread(&self) -> MutexGuard<'_, Option<Error>> {
-        self.unread.lock().unwrap_or_else(PoisonError::into_inner)
+        self.unread.lock()
     }
 
     fn leaving(&self) -> MutexGuard<'_, Vec<Arc<StreamState>>> {
-        self.leaving.lock().unwrap_or_else(PoisonError::into_inner)
+        self.leaving.lock()
     }
 }
 

@@ -19,8 +19,9 @@ use crate::executor::pool::Pool;
 use core::Core;
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{MutexGuard, OnceLock};
 use tenon::device::DeviceId;
+use tenon::support::Mutex;
 
 thread_local! {
     // No destructor, see `context`.
@@ -181,7 +182,7 @@ impl Cpu {
     }
 
     fn lock_pool(&self) -> MutexGuard<'_, Option<Pool>> {
-        self.pool.lock().unwrap_or_else(PoisonError::into_inner)
+        self.pool.lock()
     }
 }
 

@@ -6,8 +6,9 @@ use super::size::{alignment, block_size, host_block_size, largest_block};
 use super::system::Region;
 use super::{HostStats, MemoryStats, Space};
 use crate::error::{Error, Result};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, MutexGuard, Weak};
 use tenon::device::DeviceId;
+use tenon::support::Mutex;
 
 /// The least number of [chunks](Arena::chunk) that fit in the memory of a device.
 const CHUNKS: usize = 16;
@@ -139,7 +140,7 @@ impl Arena {
     }
 
     fn lock(&self) -> MutexGuard<'_, Usage> {
-        self.usage.lock().unwrap_or_else(PoisonError::into_inner)
+        self.usage.lock()
     }
 }
 

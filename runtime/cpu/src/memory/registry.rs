@@ -4,8 +4,9 @@ use super::allocation::{Allocation, AllocationGuard};
 use super::{PointerInfo, Space};
 use crate::error::{Error, Result};
 use std::collections::BTreeMap;
-use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Arc, RwLockReadGuard, RwLockWriteGuard};
 use tenon::device::DeviceId;
+use tenon::support::RwLock;
 
 /// The allocations of all devices by address, freed ones included while guards keep them.
 #[derive(Default)]
@@ -95,11 +96,11 @@ impl Registry {
     }
 
     fn read(&self) -> RwLockReadGuard<'_, BTreeMap<usize, Arc<Allocation>>> {
-        self.by_address.read().unwrap_or_else(PoisonError::into_inner)
+        self.by_address.read()
     }
 
     fn write(&self) -> RwLockWriteGuard<'_, BTreeMap<usize, Arc<Allocation>>> {
-        self.by_address.write().unwrap_or_else(PoisonError::into_inner)
+        self.by_address.write()
     }
 }
 

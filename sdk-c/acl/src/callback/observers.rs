@@ -5,7 +5,8 @@
 
 use std::ffi::{CStr, CString, OsStr};
 use std::os::unix::ffi::OsStrExt as _;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::MutexGuard;
+use tenon::support::Mutex;
 
 use crate::api::{
     AclError, DeviceState, DeviceStateCallback, DeviceTaskAbortCallback, FinalizeCallback, InitCallback,
@@ -24,7 +25,7 @@ impl<Key, Function> Default for List<Key, Function> {
 
 impl<Key, Function: Copy> List<Key, Function> {
     fn lock(&self) -> MutexGuard<'_, Vec<(Key, Function)>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 
     fn all(&self) -> Vec<Function> {
@@ -156,7 +157,7 @@ impl Observers {
 
     /// Reads the configuration file, and notifies the observers of the initialization until one of them fails.
     pub(crate) fn notify_initialized(&self, config: Option<&CStr>) -> Result<()> {
-        *self.config.lock().unwrap_or_else(PoisonError::into_inner) = text_of(config);
+        *self.config.lock() = text_of(config);
         self.initialization.all().into_iter().try_for_each(|function| self.call_for_initialization(function))
     }
 
@@ -188,7 +189,7 @@ impl Observers {
 
     /// Calls an observer of the initialization.
     pub(crate) fn call_for_initialization(&self, function: InitCallback) -> Result<()> {
-        let config = self.config.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let config = self.config.lock().clone();
         let Some(raw) = function.as_raw() else { return Ok(()) };
         let length = config.as_bytes().len();
         // SAFETY: as above; the string outlives the call.

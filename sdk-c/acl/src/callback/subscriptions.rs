@@ -3,8 +3,9 @@
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, MutexGuard, Weak};
 use std::time::Instant;
+use tenon::support::{Condvar, Mutex};
 
 use crate::api::{AclError, CallbackBlockType};
 use crate::error::{Error, Result, refuse, unknown_value};
@@ -57,11 +58,11 @@ struct Inbox {
 
 impl Inbox {
     fn reports(&self) -> MutexGuard<'_, VecDeque<Report>> {
-        self.reports.lock().unwrap_or_else(PoisonError::into_inner)
+        self.reports.lock()
     }
 
     fn streams(&self) -> MutexGuard<'_, usize> {
-        self.streams.lock().unwrap_or_else(PoisonError::into_inner)
+        self.streams.lock()
     }
 }
 
@@ -114,7 +115,7 @@ thread_local! {
 
 impl Subscriptions {
     fn state(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 
     /// Subscribes a thread to a stream.
@@ -235,7 +236,7 @@ impl Subscriptions {
                 return Err(none());
             }
             reports = match until {
-                None => inbox.arrived.wait(reports).unwrap_or_else(PoisonError::into_inner),
+                None => inbox.arrived.wait(reports),
                 Some(until) => {
                     let left = until.saturating_duration_since(Instant::now());
                     if left.is_zero() {
@@ -244,7 +245,7 @@ impl Subscriptions {
                             format!("no stream reached a callback within {timeout} ms"),
                         );
                     }
-                    inbox.arrived.wait_timeout(reports, left).unwrap_or_else(PoisonError::into_inner).0
+                    inbox.arrived.wait_timeout(reports, left).0
                 }
             };
         }

@@ -1,6 +1,7 @@
 //! Data buffers: records of an address and a length. They neither own nor access the memory.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+use tenon::support::Mutex;
 
 use tenon::handle::HandleTable;
 
@@ -48,12 +49,12 @@ impl DataBuffers {
 
     /// Replaces the address and the length.
     pub(crate) fn set(&self, handle: usize, extent: Extent) -> Result<()> {
-        *self.find(handle)?.extent.lock().unwrap_or_else(PoisonError::into_inner) = extent;
+        *self.find(handle)?.extent.lock() = extent;
         Ok(())
     }
 
     /// Returns the address and the length.
     pub(crate) fn get(&self, handle: usize) -> Result<Extent> {
-        Ok(*self.find(handle)?.extent.lock().unwrap_or_else(PoisonError::into_inner))
+        Ok(*self.find(handle)?.extent.lock())
     }
 }

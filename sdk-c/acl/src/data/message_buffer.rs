@@ -1,7 +1,8 @@
 //! Message buffers: reference-counted host memory with user data, in chains.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard};
+use tenon::support::Mutex;
 
 use tenon::handle::HandleTable;
 
@@ -40,7 +41,7 @@ struct MessageBuffer {
 
 impl MessageBuffer {
     fn content(&self) -> MutexGuard<'_, Content> {
-        self.content.lock().unwrap_or_else(PoisonError::into_inner)
+        self.content.lock()
     }
 }
 
@@ -101,7 +102,7 @@ impl MessageBuffers {
     }
 
     fn chains(&self) -> MutexGuard<'_, Chains> {
-        self.chains.lock().unwrap_or_else(PoisonError::into_inner)
+        self.chains.lock()
     }
 
     /// Returns the address and the size of a buffer's memory.
@@ -150,7 +151,7 @@ impl MessageBuffers {
     /// Creates another buffer that shares the same memory.
     pub(crate) fn share(&self, handle: usize) -> Result<usize> {
         let buffer = self.get("buf", handle)?;
-        let mut buffers = buffer.data.buffers.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut buffers = buffer.data.buffers.lock();
         if *buffers == 0 {
             // Another thread freed the buffer in the meantime.
             return Err(unknown_handle("buf", handle));
@@ -223,7 +224,7 @@ impl MessageBuffers {
         let buffer = self.table.remove(handle).ok_or_else(|| unknown_handle("buf", handle))?;
         self.chains().leave(handle);
         let left = {
-            let mut buffers = buffer.data.buffers.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut buffers = buffer.data.buffers.lock();
             *buffers -= 1;
             *buffers
         };

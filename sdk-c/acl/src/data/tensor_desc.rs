@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 use std::ffi::CStr;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard};
+use tenon::support::Mutex;
 
 use tenon::handle::HandleTable;
 
@@ -186,7 +187,7 @@ impl TensorDescs {
 }
 
 fn lock(desc: &TensorDesc) -> MutexGuard<'_, Content> {
-    desc.content.lock().unwrap_or_else(PoisonError::into_inner)
+    desc.content.lock()
 }
 
 fn checked(dims: &[i64]) -> Result<Vec<i64>> {
@@ -208,7 +209,7 @@ fn checked(dims: &[i64]) -> Result<Vec<i64>> {
 /// the memory is bounded by the number of different names.
 fn interned(name: &CStr) -> &'static CStr {
     static NAMES: Mutex<BTreeSet<&'static CStr>> = Mutex::new(BTreeSet::new());
-    let mut names = NAMES.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut names = NAMES.lock();
     if let Some(known) = names.get(name) {
         return known;
     }

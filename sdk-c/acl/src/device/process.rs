@@ -2,7 +2,6 @@
 
 use std::ffi::{CStr, OsStr};
 use std::os::unix::ffi::OsStrExt as _;
-use std::sync::PoisonError;
 
 use crate::api::{AclError, InitCallback, RegisterCallbackType};
 use crate::error::{Result, refuse};
@@ -15,7 +14,7 @@ impl Runtime {
         self.count_initialization(config)?;
         let notified = self.observers.notify_initialized(config);
         if notified.is_err() {
-            let mut count = self.initialized.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut count = self.initialized.lock();
             *count = count.saturating_sub(1);
         }
         notified
@@ -30,7 +29,7 @@ impl Runtime {
             }
         }
         self.state.device_count()?;
-        let mut count = self.initialized.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut count = self.initialized.lock();
         *count += 1;
         match *count {
             1 => Ok(()),
@@ -48,7 +47,7 @@ impl Runtime {
         function: InitCallback,
     ) -> Result<()> {
         self.observers.add_for_initialization(part, function)?;
-        let count = *self.initialized.lock().unwrap_or_else(PoisonError::into_inner);
+        let count = *self.initialized.lock();
         if count > 0 {
             // There is no call that could return the observer's error.
             let _ = self.observers.call_for_initialization(function);
@@ -59,7 +58,7 @@ impl Runtime {
     /// Undoes one or all initializations, and releases everything with the last one. Returns how many are left.
     pub(crate) fn finalize_count(&self, all: bool) -> Result<u64> {
         let left = {
-            let mut count = self.initialized.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut count = self.initialized.lock();
             if *count == 0 {
                 return refuse(
                     AclError::REPEAT_FINALIZE,

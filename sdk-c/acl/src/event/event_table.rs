@@ -3,8 +3,9 @@
 //! Each record of an event creates a new recording. A wait refers to the recording, so it is not affected if the
 //! event is recorded again.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard};
 use std::time::Duration;
+use tenon::support::Mutex;
 
 use tenon::handle::HandleTable;
 
@@ -70,7 +71,7 @@ pub(crate) struct Event {
 
 impl Event {
     fn progress(&self) -> MutexGuard<'_, Progress> {
-        self.progress.lock().unwrap_or_else(PoisonError::into_inner)
+        self.progress.lock()
     }
 
     fn last_recording(&self) -> Option<Arc<Recording>> {

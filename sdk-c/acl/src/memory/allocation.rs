@@ -1,6 +1,6 @@
 //! Allocation of device memory and of pinned host memory.
 
-use std::sync::Mutex;
+use tenon::support::Mutex;
 
 use tenon::DevicePtr;
 

@@ -1,7 +1,8 @@
 //! Managed memory, which the host and the device access at the same address, and the program's advice about it.
 
 use std::ops::Range;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
+use tenon::support::Mutex;
 
 use tenon::{HostPtr, UnifiedPtr};
 

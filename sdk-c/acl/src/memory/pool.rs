@@ -5,7 +5,8 @@
 //! the device frees it like any other.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, MutexGuard, Weak};
+use tenon::support::Mutex;
 
 use tenon::handle::HandleTable;
 
@@ -85,7 +86,7 @@ impl Contents {
 
 impl Pool {
     fn contents(&self) -> MutexGuard<'_, Contents> {
-        self.contents.lock().unwrap_or_else(PoisonError::into_inner)
+        self.contents.lock()
     }
 
     /// Takes kept memory that work on a stream may use. It has at most twice the requested length.
@@ -133,7 +134,7 @@ impl Pool {
 
 impl Pools {
     fn used(&self) -> MutexGuard<'_, BTreeMap<usize, Used>> {
-        self.used.lock().unwrap_or_else(PoisonError::into_inner)
+        self.used.lock()
     }
 
     fn pool(&self, handle: usize) -> Result<Arc<Pool>> {

@@ -1,8 +1,9 @@
 //! The notifies of the program: flags and counters that one stream sets and another waits for.
 
 use std::ffi::{CStr, CString};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard};
 use std::time::Duration;
+use tenon::support::Mutex;
 
 use tenon::handle::HandleTable;
 
@@ -70,7 +71,7 @@ pub(crate) struct Notify {
 
 impl Notify {
     fn lock(&self) -> MutexGuard<'_, Value> {
-        self.value.lock().unwrap_or_else(PoisonError::into_inner)
+        self.value.lock()
     }
 
     fn value(&self) -> Value {
@@ -255,7 +256,7 @@ impl Notifies {
         let notify = self.get(NotifyKind::Flag, handle)?;
         let name = notify.shared()?.export(flags == 2)?;
         let key = sharing::write_key(buffer, &format!("{PREFIX}{name}"))?;
-        *notify.key.lock().unwrap_or_else(PoisonError::into_inner) = Some(key);
+        *notify.key.lock() = Some(key);
         Ok(())
     }
 
@@ -263,10 +264,7 @@ impl Notifies {
     pub(crate) fn import(&self, state: &State, key: &CStr, flags: u64) -> Result<usize> {
         expect_flags(flags)?;
         let device = state.current_device()?;
-        let named =
-            self.0.all().into_iter().find(|notify| {
-                notify.key.lock().unwrap_or_else(PoisonError::into_inner).as_deref() == Some(key)
-            });
+        let named = self.0.all().into_iter().find(|notify| notify.key.lock().as_deref() == Some(key));
         let text = key.to_str().ok().and_then(|text| text.strip_prefix(PREFIX));
         let value = match (named, text.and_then(Name::parse)) {
             (Some(notify), _) => Value::Shared(notify.shared()?),

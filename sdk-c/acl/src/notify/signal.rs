@@ -5,8 +5,9 @@
 //! waits fail.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard};
 use std::time::{Duration, Instant};
+use tenon::support::{Condvar, Mutex};
 
 use crate::api::AclError;
 use crate::error::{Error, Result};
@@ -241,7 +242,7 @@ impl Signal {
             if left.is_zero() {
                 break state.waiting.remove(index);
             }
-            state = self.moved.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
+            state = self.moved.wait_timeout(state, left).0;
         };
         drop(state);
         let Some(late) = late else { return };
@@ -276,6 +277,6 @@ impl Signal {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 }

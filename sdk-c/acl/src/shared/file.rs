@@ -5,7 +5,8 @@ use std::io;
 use std::ops::Range;
 use std::os::fd::{AsRawFd, FromRawFd};
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::MutexGuard;
+use tenon::support::Mutex;
 
 use super::name::Name;
 use super::record::{LENGTH, Record};
@@ -107,7 +108,7 @@ impl SharedFile {
     }
 
     fn record(&self) -> MutexGuard<'_, Record> {
-        self.record.lock().unwrap_or_else(PoisonError::into_inner)
+        self.record.lock()
     }
 
     fn write(&self, record: &Record) -> Result<()> {

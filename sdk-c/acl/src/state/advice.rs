@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::MutexGuard;
+use tenon::support::Mutex;
 
 /// A location as the program stated it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -33,7 +34,7 @@ impl Default for Advice {
 
 impl Advice {
     fn lock(&self) -> MutexGuard<'_, BTreeMap<usize, RangeAdvice>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 
     /// Changes the advice for a range.

@@ -1,7 +1,8 @@
 //! Memory blocks: allocations and registered memory, by address. They are used to check ranges and kinds of memory.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError, RwLock, Weak};
+use std::sync::{Arc, Weak};
+use tenon::support::{Mutex, RwLock};
 
 use tenon::{DevicePtr, HostPtr, UnifiedPtr};
 
@@ -102,7 +103,7 @@ impl Block {
             let message = "only memory of `aclrtMalloc` and mapped physical memory can be shared, and only that of the CPU device";
             return refuse(AclError::RT_FEATURE_NOT_SUPPORT, message);
         }
-        let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut file = self.file.lock();
         if let Some(file) = &*file {
             return Ok(file.clone());
         }
@@ -114,7 +115,7 @@ impl Block {
 
     /// Deallocates the memory.
     pub(crate) fn release(&self) -> Result<()> {
-        if let Some(file) = self.file.lock().unwrap_or_else(PoisonError::into_inner).take() {
+        if let Some(file) = self.file.lock().take() {
             file.withdraw()?;
             // The next owner of the pages must not share them. If this fails, nobody gets them.
             // SAFETY: as in `share`; the block is not known any more.
@@ -142,14 +143,14 @@ pub(crate) struct Blocks(RwLock<BTreeMap<usize, Arc<Block>>>);
 impl Blocks {
     /// Returns the block that contains an address.
     pub(crate) fn find(&self, address: usize) -> Option<Arc<Block>> {
-        let blocks = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        let blocks = self.0.read();
         let (_, block) = blocks.range(..=address).next_back()?;
         (address < block.end()).then(|| block.clone())
     }
 
     /// Returns all blocks.
     pub(crate) fn all(&self) -> Vec<Arc<Block>> {
-        self.0.read().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
+        self.0.read().values().cloned().collect()
     }
 
     /// Returns the device memory blocks of a device.
@@ -161,7 +162,7 @@ impl Blocks {
 
     /// Returns true if the block at an address is still this one.
     pub(crate) fn contains(&self, address: usize, block: &Weak<Block>) -> bool {
-        let blocks = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        let blocks = self.0.read();
         let known = blocks.range(..=address).next_back();
         known.is_some_and(|(_, known)| Arc::as_ptr(known) == block.as_ptr())
     }
@@ -169,7 +170,7 @@ impl Blocks {
     /// Moves a block of device memory to a file that other processes can map, unless it was freed.
     pub(crate) fn share(&self, block: &Arc<Block>) -> Result<Arc<SharedFile>> {
         // While the lock is held, no other thread frees the block.
-        let blocks = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        let blocks = self.0.read();
         match blocks.get(&block.start) {
             Some(known) if Arc::ptr_eq(known, block) => block.share(),
             _ => refuse(AclError::RT_PARAM_INVALID, "the memory was freed by another thread"),
@@ -221,13 +222,13 @@ impl Blocks {
             *peak = (*peak).max(*used);
         }
         let block = Arc::new(block);
-        self.0.write().unwrap_or_else(PoisonError::into_inner).insert(block.start, block.clone());
+        self.0.write().insert(block.start, block.clone());
         block
     }
 
     /// Inserts a block, unless it overlaps another. If so, returns the block.
     pub(crate) fn insert_disjoint(&self, block: Block) -> Result<(), Block> {
-        let mut blocks = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let mut blocks = self.0.write();
         let before = blocks.range(..block.end()).next_back();
         if before.is_some_and(|(_, known)| known.end() > block.start) {
             return Err(block);
@@ -242,7 +243,7 @@ impl Blocks {
         address: usize,
         predicate: impl FnOnce(&Block) -> bool,
     ) -> Option<Arc<Block>> {
-        let mut blocks = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let mut blocks = self.0.write();
         blocks.get(&address).is_some_and(|block| predicate(block)).then(|| blocks.remove(&address)).flatten()
     }
 }

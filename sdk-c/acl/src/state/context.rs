@@ -1,7 +1,8 @@
 //! Contexts, which own streams, and the options that a program sets for a context or the process.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard};
+use tenon::support::Mutex;
 
 use super::device_state::Lease;
 use super::stream::Stream;
@@ -28,7 +29,7 @@ impl Context {
 
     /// Locks the handles of the streams that the program created in the context.
     pub(crate) fn streams(&self) -> MutexGuard<'_, BTreeSet<usize>> {
-        self.streams.lock().unwrap_or_else(PoisonError::into_inner)
+        self.streams.lock()
     }
 }
 
@@ -45,13 +46,13 @@ impl Options {
                 format!("`value` is {value}; it must be 1 for on or 0 for off"),
             );
         }
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(option.0, value);
+        self.0.lock().insert(option.0, value);
         Ok(())
     }
 
     pub(crate) fn get(&self, option: SysParamOpt) -> Result<i64> {
         check(option)?;
-        let value = self.0.lock().unwrap_or_else(PoisonError::into_inner).get(&option.0).copied();
+        let value = self.0.lock().get(&option.0).copied();
         match value {
             Some(value) => Ok(value),
             None => refuse(AclError::RT_SYSPARAMOPT_NOT_SET, format!("the option {option:?} was never set")),

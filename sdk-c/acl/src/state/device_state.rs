@@ -1,7 +1,8 @@
 //! Device state: the runtime's record of a device. The device is open while a lease of it exists.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard};
+use tenon::support::Mutex;
 
 use super::session::DeviceSession;
 use crate::error::{Result, of_device};
@@ -51,7 +52,7 @@ impl DeviceState {
 
     /// Locks the usage. The lock must be held only briefly, and never during a call of other code.
     pub(crate) fn usage(&self) -> MutexGuard<'_, DeviceUsage> {
-        self.usage.lock().unwrap_or_else(PoisonError::into_inner)
+        self.usage.lock()
     }
 
     /// Leases the device, and opens it if it is closed.

@@ -1,7 +1,8 @@
 //! Failures of queued work, and the program's listeners for them.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard};
+use tenon::support::Mutex;
 
 use tenon::handle::HandleTable;
 
@@ -137,6 +138,6 @@ impl Failures {
     }
 
     fn listeners(&self) -> MutexGuard<'_, Listeners> {
-        self.listeners.lock().unwrap_or_else(PoisonError::into_inner)
+        self.listeners.lock()
     }
 }

@@ -14,9 +14,10 @@ pub(crate) mod stream;
 pub(crate) mod thread_slots;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
+use tenon::support::Mutex;
 
 use tenon::handle::HandleTable;
 
@@ -68,7 +69,7 @@ impl State {
         let (ordinal, count) = (ordinal.into(), self.device_count()?);
         match u32::try_from(ordinal) {
             Ok(number) if number < count => {
-                let mut devices = self.devices.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut devices = self.devices.lock();
                 Ok(devices.entry(number).or_insert_with(|| DeviceState::new(number)).clone())
             }
             _ => refuse(
@@ -84,7 +85,7 @@ impl State {
 
     /// Returns all devices that were ever looked up.
     pub(crate) fn known_devices(&self) -> Vec<Arc<DeviceState>> {
-        self.devices.lock().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
+        self.devices.lock().values().cloned().collect()
     }
 
     /// Leases a device, and opens it if it is closed.

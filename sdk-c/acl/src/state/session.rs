@@ -1,6 +1,7 @@
 //! An open device: calls to it, and its pool of events.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
+use std::sync::{Arc, MutexGuard, RwLockReadGuard};
+use tenon::support::{Mutex, RwLock};
 
 use tenon::device::{self, Device, DeviceId};
 
@@ -96,16 +97,16 @@ impl DeviceSession {
     }
 
     fn is_closed(&self) -> RwLockReadGuard<'_, bool> {
-        self.is_closed.read().unwrap_or_else(PoisonError::into_inner)
+        self.is_closed.read()
     }
 
     fn events(&self) -> MutexGuard<'_, EventPool> {
-        self.events.lock().unwrap_or_else(PoisonError::into_inner)
+        self.events.lock()
     }
 
     /// Destroys the pooled events and closes the device.
     pub(super) fn close(&self) {
-        *self.is_closed.write().unwrap_or_else(PoisonError::into_inner) = true;
+        *self.is_closed.write() = true;
         let created = std::mem::take(&mut *self.events()).created;
         for event in created {
             // There is no caller that could receive an error.

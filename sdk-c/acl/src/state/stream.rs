@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard};
 use std::time::Instant;
+use tenon::support::{Condvar, Mutex};
 
 use tenon::device;
 
@@ -340,13 +341,13 @@ impl Stream {
         }
         while pending.passed() < target {
             pending = match until {
-                None => self.moved.wait(pending).unwrap_or_else(PoisonError::into_inner),
+                None => self.moved.wait(pending),
                 Some(until) => {
                     let left = until.saturating_duration_since(Instant::now());
                     if left.is_zero() {
                         return Ok(false);
                     }
-                    self.moved.wait_timeout(pending, left).unwrap_or_else(PoisonError::into_inner).0
+                    self.moved.wait_timeout(pending, left).0
                 }
             };
         }
@@ -394,7 +395,7 @@ impl Stream {
 
     /// Settings by name and number.
     pub(crate) fn settings(&self) -> MutexGuard<'_, BTreeMap<(&'static str, i64), i64>> {
-        self.settings.lock().unwrap_or_else(PoisonError::into_inner)
+        self.settings.lock()
     }
 
     /// Returns the epoch, which changes whenever pending work is dropped.
@@ -423,7 +424,7 @@ impl Stream {
         let waited = self.synchronize(None).map(drop);
         let mut pending = self.pending();
         while pending.host_jobs > 0 {
-            pending = self.moved.wait(pending).unwrap_or_else(PoisonError::into_inner);
+            pending = self.moved.wait(pending);
         }
         waited
     }
@@ -449,11 +450,11 @@ impl Stream {
 
     /// Stores the first failure until the next wait for the stream.
     fn keep_failure(&self, error: Error) {
-        self.failure.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+        self.failure.lock().get_or_insert(error);
     }
 
     fn take_failure(&self) -> Option<Error> {
-        self.failure.lock().unwrap_or_else(PoisonError::into_inner).take()
+        self.failure.lock().take()
     }
 
     /// Destroys the device's stream. Its handle was already removed.
@@ -464,7 +465,7 @@ impl Stream {
         {
             let mut pending = self.pending();
             while pending.calls + pending.host_jobs > 0 {
-                pending = self.moved.wait(pending).unwrap_or_else(PoisonError::into_inner);
+                pending = self.moved.wait(pending);
             }
         }
         let destroyed = self.session.call(|device, id| device.destroy_stream(id, self.raw));
@@ -473,6 +474,6 @@ impl Stream {
     }
 
     fn pending(&self) -> MutexGuard<'_, PendingQueue<Work>> {
-        self.pending.lock().unwrap_or_else(PoisonError::into_inner)
+        self.pending.lock()
     }
 }

@@ -1,6 +1,6 @@
 //! Stream configurations: the priority and flags for creating a stream.
 
-use std::sync::{Mutex, PoisonError};
+use tenon::support::Mutex;
 
 use tenon::handle::HandleTable;
 
@@ -91,7 +91,7 @@ impl StreamConfigs {
     /// Sets an attribute of a configuration.
     pub(crate) fn set(&self, handle: usize, attr: StreamConfigAttr, value: &[u8]) -> Result<()> {
         let entry = self.0.get(handle).ok_or_else(|| unknown_handle("handle", handle))?;
-        let mut config = entry.config.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut config = entry.config.lock();
         match attr {
             StreamConfigAttr::WORK_ADDR_PTR => config.work = usize::from_ne_bytes(exactly(value)?),
             StreamConfigAttr::WORK_SIZE => config.work_size = usize::from_ne_bytes(exactly(value)?),
@@ -108,7 +108,7 @@ impl StreamConfigs {
             return Ok(StreamConfig::default());
         }
         let entry = self.0.get(handle).ok_or_else(|| unknown_handle("handle", handle))?;
-        Ok(*entry.config.lock().unwrap_or_else(PoisonError::into_inner))
+        Ok(*entry.config.lock())
     }
 }
 

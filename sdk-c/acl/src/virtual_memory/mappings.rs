@@ -4,7 +4,8 @@
 //! physical memory is an anonymous file, and a mapping maps the file over a part of the range.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, MutexGuard, OnceLock, Weak};
+use tenon::support::Mutex;
 
 use tenon::handle::HandleTable;
 
@@ -84,7 +85,7 @@ impl Default for VirtualMemory {
 
 impl VirtualMemory {
     fn layout(&self) -> MutexGuard<'_, Layout> {
-        self.layout.lock().unwrap_or_else(PoisonError::into_inner)
+        self.layout.lock()
     }
 
     fn add(&self, memory: Arc<PhysicalMemory>) -> Result<usize> {

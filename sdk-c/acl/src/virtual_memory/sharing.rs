@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::ffi::{CStr, CString};
 use std::ops::Range;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, MutexGuard, Weak};
 use std::time::{Duration, Instant};
+use tenon::support::Mutex;
 
 use tenon::HostPtr;
 
@@ -74,7 +75,7 @@ pub(crate) struct SharedMemory(Mutex<BTreeMap<CString, Share>>);
 
 impl SharedMemory {
     fn lock(&self) -> MutexGuard<'_, BTreeMap<CString, Share>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 
     /// Calls a function with the memory of a key, if the memory was not freed.

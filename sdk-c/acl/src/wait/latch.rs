@@ -5,8 +5,9 @@
 //! inside a stream would block the other streams whose callbacks share its thread. So work behind a latch stays in
 //! the stream's pending queue on the host, and is submitted to the device when the latch opens.
 
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard};
 use std::time::Instant;
+use tenon::support::{Condvar, Mutex};
 
 use super::workers;
 
@@ -55,13 +56,13 @@ impl Latch {
         let mut state = self.state();
         while !state.is_open {
             state = match until {
-                None => self.opened.wait(state).unwrap_or_else(PoisonError::into_inner),
+                None => self.opened.wait(state),
                 Some(until) => {
                     let left = until.saturating_duration_since(Instant::now());
                     if left.is_zero() {
                         return false;
                     }
-                    self.opened.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0
+                    self.opened.wait_timeout(state, left).0
                 }
             };
         }
@@ -69,7 +70,7 @@ impl Latch {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     fn open(&self) {

@@ -6,9 +6,10 @@
 use std::cell::Cell;
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::MutexGuard;
 use std::thread::{self, JoinHandle, ThreadId};
 use std::time::{Duration, Instant};
+use tenon::support::{Condvar, Mutex};
 
 /// The time for which a thread stays idle before it ends.
 const IDLE_TIME: Duration = Duration::from_secs(2);
@@ -61,7 +62,7 @@ impl Workers {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     fn run(&'static self, job: Job) {
@@ -106,7 +107,7 @@ impl Workers {
             if left.is_zero() || state.threads.len() <= stays {
                 break;
             }
-            state = self.ended.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
+            state = self.ended.wait_timeout(state, left).0;
         }
         drop(state);
         join(ended);
@@ -132,8 +133,7 @@ impl Workers {
                 break;
             }
             state.idle += 1;
-            let (woken, timeout) =
-                self.wake.wait_timeout(state, IDLE_TIME).unwrap_or_else(PoisonError::into_inner);
+            let (woken, timeout) = self.wake.wait_timeout(state, IDLE_TIME);
             state = woken;
             state.idle -= 1;
             if timeout.timed_out() && state.jobs.is_empty() {

@@ -1,8 +1,8 @@
 //! A mock device without real memory. It counts everything, and fails on request.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
+use tenon::support::Mutex;
 
 use tenon::DevicePtr;
 use tenon::device::*;
@@ -49,23 +49,23 @@ impl Mock {
     }
 
     pub fn bytes(&self) -> usize {
-        self.state.lock().unwrap().bytes
+        self.state.lock().bytes
     }
 
     pub fn events(&self) -> usize {
-        self.state.lock().unwrap().events.len()
+        self.state.lock().events.len()
     }
 
     /// Returns true if one allocation contains the whole range.
     pub fn holds(&self, at: DevicePtr, size: usize) -> bool {
-        let state = self.state.lock().unwrap();
+        let state = self.state.lock();
         let before = state.memory.range(..=at.addr()).next_back();
         before.is_some_and(|(start, length)| at.addr() + size <= start + length)
     }
 
     /// Queues work on a stream; returns the number of work items queued so far.
     pub fn work(&self, stream: Stream) -> u64 {
-        let mut state = self.state.lock().unwrap();
+        let mut state = self.state.lock();
         let (given, _) = state.streams.entry(stream.addr()).or_default();
         *given += 1;
         *given
@@ -73,20 +73,20 @@ impl Mock {
 
     /// Completes all queued work of a stream.
     pub fn run(&self, stream: Stream) {
-        let mut state = self.state.lock().unwrap();
+        let mut state = self.state.lock();
         let (given, done) = state.streams.entry(stream.addr()).or_default();
         *done = *given;
     }
 
     /// Returns the number of queued and of completed work items of a stream.
     pub fn progress(&self, stream: Stream) -> (u64, u64) {
-        self.state.lock().unwrap().streams.get(&stream.addr()).copied().unwrap_or_default()
+        self.state.lock().streams.get(&stream.addr()).copied().unwrap_or_default()
     }
 
     fn call(&self) -> Result<std::sync::MutexGuard<'_, State>> {
         let left = self.fail_in.load(Ordering::Relaxed);
         self.fail_in.store(left.saturating_sub(1), Ordering::Relaxed);
-        if left == 1 { Err(Error::new(Status::FAILED, "as ordered")) } else { Ok(self.state.lock().unwrap()) }
+        if left == 1 { Err(Error::new(Status::FAILED, "as ordered")) } else { Ok(self.state.lock()) }
     }
 }
 

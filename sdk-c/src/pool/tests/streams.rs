@@ -1,7 +1,8 @@
 //! Tests when streams may reuse freed blocks: on the CPU device with blocked streams, and on the mock device.
 
+use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
-use std::sync::{Arc, Mutex};
+use tenon::support::Mutex;
 
 use tenon::DevicePtr;
 use tenon::device::{CaptureMode, Device, Stream};
@@ -23,7 +24,7 @@ fn hold(cpu: &Cpu, stream: Stream) -> Sender<()> {
     let gate = Mutex::new(gate);
     let body = move || {
         // Using and dropping the sender both unblock the stream.
-        let _ = gate.lock().unwrap().recv();
+        let _ = gate.lock().recv();
         Ok(())
     };
     cpu.launch_callback(ID, stream, body).unwrap();

@@ -2,7 +2,8 @@
 
 use std::ffi::{CStr, CString, c_char};
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Weak};
+use tenon::support::Mutex;
 
 use tenon::device::{Function, Loaded};
 use tenon::reflect::Need;
@@ -44,7 +45,7 @@ pub(crate) fn load(path: &Path, options: &LoadOptions) -> Result<Arc<Plugin>, Lo
     exit::watch();
     let mut library = Library::open(path, options.binding)?;
     let entry = library.entry(path)?;
-    let mut loaded = LOADED.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut loaded = LOADED.lock();
     loaded.retain(|(_, plugin)| plugin.strong_count() > 0);
     let address = entry as usize;
     let known = loaded.iter().find(|(known, _)| *known == address).and_then(|(_, plugin)| plugin.upgrade());

@@ -1,7 +1,7 @@
 //! Constants in device memory, which composed operators reuse.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
+use tenon::support::Mutex;
 
 use tenon::DevicePtr;
 use tenon::device::{DataType, Device, DeviceId, Error, Result, Status};
@@ -26,7 +26,7 @@ impl Constants {
         ty: DataType,
         value: f64,
     ) -> Result<Option<DevicePtr>> {
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.0.lock();
         let key = (device, ty, value.to_bits());
         if let Some(memory) = known.get(&key) {
             return Ok(Some(*memory));

@@ -27,7 +27,8 @@ pub mod trim;
 
 use std::io;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError};
+use std::sync::{Arc, MutexGuard, Once};
+use tenon::support::Mutex;
 
 use tenon::device::{Device, Layer, Outcome as CallOutcome, Result};
 use tenon::reflect;
@@ -87,7 +88,7 @@ extern "C" fn finish_all() {
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+    mutex.lock()
 }
 
 impl Capture {

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, BufReader, Read, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use tenon::support::Mutex;
 
 use tenon::device::Function;
 
@@ -198,7 +198,7 @@ impl Recording {
         let content =
             self.contents.get(id as usize).ok_or_else(|| self.damaged(0, "a content is missing"))?;
         let mut stored = vec![0; content.stored];
-        let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut file = self.file.lock();
         let read = file.seek(SeekFrom::Start(content.at)).and_then(|_| file.read_exact(&mut stored));
         read.map_err(|source| ReadError::System { file: self.path.clone(), source })?;
         Ok((content.hash, content.length, stored))

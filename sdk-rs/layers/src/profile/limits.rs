@@ -1,7 +1,8 @@
 //! A device with the limits of a profile.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+use tenon::support::Mutex;
 
 use tenon::DevicePtr;
 use tenon::device::{DeviceId, DeviceMemoryStats, Forward, Function, Partial, Result, Wrapper};
@@ -28,7 +29,7 @@ impl Limits {
 
     /// Changes the allocated bytes of a device, if `change` returns their new number.
     fn update(&self, device: DeviceId, change: impl FnOnce(usize) -> Option<usize>) -> bool {
-        let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut used = self.used.lock();
         let used = used.entry(device).or_default();
         let changed = change(*used);
         *used = changed.unwrap_or(*used);
@@ -87,7 +88,7 @@ impl Forward for Limits {
 
     fn device_memory_stats(&self, device: DeviceId) -> Result<DeviceMemoryStats> {
         let limit = self.memory();
-        let used = *self.used.lock().unwrap_or_else(PoisonError::into_inner).get(&device).unwrap_or(&0);
+        let used = *self.used.lock().get(&device).unwrap_or(&0);
         let left = limit.saturating_sub(used);
         if !self.device.provides(Function::DeviceMemoryStats) {
             return Ok(DeviceMemoryStats { total_memory: limit, free_memory: left });

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard};
+use tenon::support::Mutex;
 
 use tenon::AnyPtr;
 use tenon::device::{Device, DeviceId, Function, Stream, StreamCallback, ffi};
@@ -51,7 +52,7 @@ struct Marks {
 }
 
 fn marks() -> MutexGuard<'static, Marks> {
-    MARKS.lock().unwrap_or_else(PoisonError::into_inner)
+    MARKS.lock()
 }
 
 fn take(number: u64) -> Option<Mark> {
@@ -142,7 +143,7 @@ impl Lanes {
     }
 
     fn known(&self) -> MutexGuard<'_, Vec<Arc<Lane>>> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+        self.known.lock()
     }
 }
 

@@ -3,10 +3,11 @@
 use std::cell::{Cell, RefCell};
 use std::io;
 use std::path::Path;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Mutex, OnceLock, PoisonError};
 use std::thread::{self, Thread};
 use std::time::Duration;
+use tenon::support::Mutex;
 
 use tenon::support::write_line;
 
@@ -201,12 +202,12 @@ impl Tracer {
                 // Nothing reads the thread's ring of a trace that has ended.
                 let own = owned.0.iter().position(|(tracer, _)| tracer.has_ended());
                 let own = own.map(|index| owned.0.swap_remove(index).1).inspect(|ring| ring.forget());
-                let spare = || SPARE.lock().unwrap_or_else(PoisonError::into_inner).pop();
+                let spare = || SPARE.lock().pop();
                 let ring = own.or_else(spare).unwrap_or_else(Ring::leak);
                 ring.thread.store(u64::from(thread_id().cast_unsigned()), Ordering::Relaxed);
                 ring.ended.store(false, Ordering::Relaxed);
                 if !self.add_ring(ring) {
-                    SPARE.lock().unwrap_or_else(PoisonError::into_inner).push(ring);
+                    SPARE.lock().push(ring);
                     return None;
                 }
                 owned.0.push((self, ring));
@@ -240,7 +241,7 @@ impl Tracer {
             thread::park_timeout(PAUSE);
             self.woken.store(false, Ordering::Relaxed);
             if self.begin_writing(Duration::MAX) {
-                let mut buffer = self.buffer.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut buffer = self.buffer.lock();
                 // After the end of the trace, its rings may belong to another one.
                 if !self.is_closed() {
                     self.drain(&mut buffer);
@@ -257,7 +258,7 @@ impl Tracer {
         if self.is_closed() || self.process != std::process::id() || !self.begin_writing(Duration::MAX) {
             return;
         }
-        let mut buffer = self.buffer.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut buffer = self.buffer.lock();
         if !self.is_closed() {
             self.drain(&mut buffer);
         }
@@ -271,7 +272,7 @@ impl Tracer {
             return;
         }
         if !self.closed.swap(true, Ordering::AcqRel) {
-            let mut buffer = self.buffer.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut buffer = self.buffer.lock();
             self.drain(&mut buffer);
             let mut text = Text::new(&mut buffer);
             self.report_missing(&mut text);
@@ -398,7 +399,7 @@ impl Tracer {
         for (place, ring) in self.rings() {
             if ring.ended.load(Ordering::Acquire) && ring.is_empty() {
                 place.store(std::ptr::null_mut(), Ordering::Release);
-                SPARE.lock().unwrap_or_else(PoisonError::into_inner).push(ring);
+                SPARE.lock().push(ring);
             }
         }
     }

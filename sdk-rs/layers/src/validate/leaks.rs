@@ -2,8 +2,9 @@
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, Once, PoisonError, Weak};
+use std::sync::{Arc, Once, Weak};
 use std::time::Duration;
+use tenon::support::Mutex;
 
 use crate::validate::checks::functions::KINDS;
 use crate::validate::checks::memory::word;
@@ -49,7 +50,7 @@ static AT_EXIT: Mutex<Vec<(u32, Weak<Validate>)>> = Mutex::new(Vec::new());
 
 extern "C" fn report_all() {
     let process = std::process::id();
-    let validates = std::mem::take(&mut *AT_EXIT.lock().unwrap_or_else(PoisonError::into_inner));
+    let validates = std::mem::take(&mut *AT_EXIT.lock());
     // A forked child does not have to release the objects of its parent.
     for (_, validate) in validates.into_iter().filter(|(owner, _)| *owner == process) {
         if let Some(validate) = validate.upgrade() {
@@ -60,7 +61,7 @@ extern "C" fn report_all() {
 
 /// Disables the report at the end of the process, for programs that leave their objects to the operating system.
 pub fn abandon() {
-    AT_EXIT.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    AT_EXIT.lock().clear();
 }
 
 impl Validate {
@@ -68,7 +69,7 @@ impl Validate {
     pub(crate) fn report_at_exit(self: &Arc<Self>) {
         static INSTALL: Once = Once::new();
         INSTALL.call_once(|| at_exit::call(report_all));
-        let mut validates = AT_EXIT.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut validates = AT_EXIT.lock();
         validates.retain(|(_, validate)| validate.strong_count() > 0);
         validates.push((std::process::id(), Arc::downgrade(self)));
     }

@@ -1,8 +1,9 @@
 //! Reports of broken rules, and where they go.
 
 use std::fmt;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use tenon::support::Mutex;
 
 use tenon::support::write_line;
 
@@ -68,7 +69,7 @@ impl Stderr {
     pub const MOST: u32 = 20;
 
     fn count(&self, rule: Rule) -> u32 {
-        let mut shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut shown = self.shown.lock();
         match shown.iter_mut().find(|(known, _)| *known == rule) {
             Some((_, count)) => {
                 *count += 1;

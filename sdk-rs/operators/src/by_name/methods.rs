@@ -121,7 +121,7 @@ static ENTRIES: &[Entry] = operator_methods!(entries);
 #[cfg(test)]
 mod tests {
     use std::ffi::c_void;
-    use std::sync::Mutex;
+    use tenon::support::Mutex;
 
     use super::super::{Argument, Arguments, Kind, Tensor, Text};
     use super::*;
@@ -136,7 +136,7 @@ mod tests {
     #[tenon_operators::operators]
     impl Operators for Npu {
         fn leaky_relu(&self, _: Launch, _: &mut TensorMut<'_>, _: &TensorRef<'_>, alpha: f64) -> Result<()> {
-            self.0.lock().unwrap().push(format!("{alpha}"));
+            self.0.lock().push(format!("{alpha}"));
             Ok(())
         }
 
@@ -159,7 +159,7 @@ mod tests {
             rescale_grad: f64,
         ) -> Result<()> {
             let noted = format!("{mu} {use_nesterov} {regularization_method:?} {rescale_grad}");
-            self.0.lock().unwrap().push(noted);
+            self.0.lock().push(noted);
             Ok(())
         }
     }
@@ -175,7 +175,7 @@ mod tests {
         // SAFETY: each argument is that of values which live as long as this call.
         let arguments = unsafe { Arguments::new(arguments) };
         find(method).unwrap().call(&npu, launch, arguments)?;
-        Ok(npu.0.into_inner().unwrap())
+        Ok(npu.0.into_inner())
     }
 
     fn number() -> Tensor {

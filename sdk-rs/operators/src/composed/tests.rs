@@ -1,5 +1,5 @@
 use std::cell::Cell;
-use std::sync::Mutex;
+use tenon::support::Mutex;
 
 use super::*;
 use crate::{Activation, Arithmetic, Launch, Layout, Optimizer, contiguous_strides};
@@ -12,7 +12,7 @@ struct Npu(Mutex<Vec<String>>);
 
 impl Npu {
     fn note(&self, method: &str, out: &TensorMut<'_>) -> Result<()> {
-        self.0.lock().unwrap().push(format!("{method} {:?}", out.dims()));
+        self.0.lock().push(format!("{method} {:?}", out.dims()));
         Ok(())
     }
 }
@@ -85,7 +85,7 @@ fn noted(
         unsafe { TensorMut::new(DevicePtr::from_addr(64), DataType::FLOAT32, layout) }.unwrap()
     };
     call(&composed, &tensor)?;
-    Ok(npu.0.into_inner().unwrap())
+    Ok(npu.0.into_inner())
 }
 
 #[test]

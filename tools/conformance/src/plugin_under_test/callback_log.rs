@@ -1,8 +1,8 @@
 //! Callbacks that record their calls and arguments.
 
 use std::ffi::c_void;
-use std::sync::{Mutex, PoisonError};
 use std::thread::ThreadId;
+use tenon::support::Mutex;
 
 use tenon::device::{Function, Status, ffi};
 
@@ -69,11 +69,11 @@ impl CallbackLog {
     }
 
     pub(crate) fn entries(&self) -> Vec<Entry> {
-        self.entries.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.entries.lock().clone()
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.entries.lock().unwrap_or_else(PoisonError::into_inner).len()
+        self.entries.lock().len()
     }
 }
 
@@ -99,5 +99,5 @@ unsafe extern "C" fn note(
         seen,
         thread: std::thread::current().id(),
     };
-    context.entries.lock().unwrap_or_else(PoisonError::into_inner).push(entry);
+    context.entries.lock().push(entry);
 }

@@ -1,9 +1,9 @@
 //! A latch that blocks a stream: work behind it may not run until the latch is opened.
 
 use std::ffi::c_void;
-use std::sync::{Condvar, Mutex, PoisonError};
 use std::thread::ThreadId;
 use std::time::Duration;
+use tenon::support::{Condvar, Mutex};
 
 use tenon::device::{Function, Status, ffi};
 
@@ -74,7 +74,7 @@ impl Drop for StreamLatch {
 
 impl Shared {
     fn lock(&self) -> std::sync::MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 }
 

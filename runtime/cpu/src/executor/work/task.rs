@@ -4,7 +4,8 @@ use crate::error::Error;
 use crate::executor::progress::Progress;
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+use tenon::support::Mutex;
 
 /// The result of a kernel or callback: nothing, or the reason of its failure.
 ///
@@ -37,7 +38,7 @@ impl Task {
     pub(crate) fn call(self) -> TaskResult {
         catch_unwind(AssertUnwindSafe(move || match self {
             Self::Owned(mut body) => body(),
-            Self::Shared(task) => task.0.lock().unwrap_or_else(PoisonError::into_inner)(),
+            Self::Shared(task) => task.0.lock()(),
         }))
         .unwrap_or_else(|payload| Err(panic_message(payload)))
     }

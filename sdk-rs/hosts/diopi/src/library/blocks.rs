@@ -3,7 +3,8 @@
 
 use std::collections::BTreeMap;
 use std::ops::Range;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::MutexGuard;
+use tenon::support::Mutex;
 
 use tenon::DevicePtr;
 use tenon::device::DeviceId;
@@ -24,7 +25,7 @@ struct Block {
 static BLOCKS: Mutex<BTreeMap<usize, Block>> = Mutex::new(BTreeMap::new());
 
 fn blocks() -> MutexGuard<'static, BTreeMap<usize, Block>> {
-    BLOCKS.lock().unwrap_or_else(PoisonError::into_inner)
+    BLOCKS.lock()
 }
 
 /// Allocates memory on the current device.

@@ -1,7 +1,8 @@
 //! Starts the device, and reports whether it is running.
 
+use std::sync::MutexGuard;
 use std::sync::atomic::{AtomicU8, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use tenon::support::Mutex;
 
 use tenon::device::DeviceId;
 
@@ -21,7 +22,7 @@ static PHASE: AtomicU8 = AtomicU8::new(NEW);
 static CHANGES: Mutex<()> = Mutex::new(());
 
 fn changing() -> MutexGuard<'static, ()> {
-    CHANGES.lock().unwrap_or_else(PoisonError::into_inner)
+    CHANGES.lock()
 }
 
 /// Starts the device, unless it is running.

@@ -1,7 +1,8 @@
 //! The streams that the host has created, and their devices.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::MutexGuard;
+use tenon::support::Mutex;
 
 use tenon::device::{DeviceId, Stream};
 
@@ -13,7 +14,7 @@ use crate::provider::library;
 static STREAMS: Mutex<BTreeMap<Stream, DeviceId>> = Mutex::new(BTreeMap::new());
 
 fn streams() -> MutexGuard<'static, BTreeMap<Stream, DeviceId>> {
-    STREAMS.lock().unwrap_or_else(PoisonError::into_inner)
+    STREAMS.lock()
 }
 
 /// Creates a stream on the current device.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::ffi::{CStr, c_void};
-use std::sync::{Mutex, PoisonError};
+use tenon::support::Mutex;
 
 use crate::paddle::ffi::{PD_Kernel, PD_KernelFn, PD_KernelKey, PD_TensorArgDef};
 use crate::paddle::{self, KernelArgument, TensorArgDef};
@@ -144,7 +144,7 @@ impl Registry {
     /// If this library has registered a kernel with this name for the type: PaddlePaddle would keep one of the two.
     fn register(self, kernel: &Declared, data_type: DataType, definitions: Definitions) -> Result<()> {
         let is_strided = std::ptr::fn_addr_eq(definitions, take_strides as Definitions);
-        let mut registered = REGISTERED.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut registered = REGISTERED.lock();
         if !registered.insert((self.device_type, kernel.name, data_type.0, is_strided)) {
             let name = kernel.name.to_string_lossy();
             return Err(Error::broken(format!("`{name}` is registered twice for {data_type:?}")));

@@ -5,7 +5,7 @@
 //! the record.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use tenon::support::Mutex;
 
 use crate::validate::CallCheck;
 use crate::validate::call_site::CallSite;
@@ -36,7 +36,7 @@ impl EventState {
     }
 
     pub fn set_early(&self, wait: EarlyWait) {
-        *self.early.lock().unwrap_or_else(PoisonError::into_inner) = Some(wait);
+        *self.early.lock() = Some(wait);
         self.has_early.store(true, Ordering::Relaxed);
     }
 
@@ -45,7 +45,7 @@ impl EventState {
         if !self.has_early.swap(false, Ordering::Relaxed) {
             return None;
         }
-        self.early.lock().unwrap_or_else(PoisonError::into_inner).take()
+        self.early.lock().take()
     }
 
     /// Returns the wait that came before a record that never came.

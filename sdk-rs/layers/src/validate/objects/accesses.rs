@@ -1,6 +1,6 @@
 //! The last accesses of queued work to an allocation, to find conflicting accesses without an order.
 
-use std::sync::{Mutex, PoisonError};
+use tenon::support::Mutex;
 
 use super::stream_progress::{Progress, WorkId};
 
@@ -36,7 +36,7 @@ impl Accesses {
     /// Adds an access. Returns one from before that conflicts with it and has no order to it; that one is forgotten, so
     /// that it is reported once.
     pub fn add(&self, access: Access, progress: &Progress) -> Option<Access> {
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.0.lock();
         let is_unordered = |other: &Access| {
             other.work.is_some_and(|work| {
                 access.work.is_none_or(|later| later.stream() != work.stream())
@@ -60,7 +60,7 @@ impl Accesses {
 
     /// Forgets the accesses of work that was not queued after all.
     pub fn forget(&self, work: WorkId) {
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.0.lock();
         known.retain(|access| access.work != Some(work));
     }
 }
@@ -90,7 +90,7 @@ mod tests {
         for start in 0..1000 {
             accesses.add(access(start, start + 1, true, stream.queue()), &progress);
         }
-        assert!(accesses.0.lock().unwrap().len() <= Accesses::MOST);
+        assert!(accesses.0.lock().len() <= Accesses::MOST);
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! The handles and memory of each plugin of the process.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Arc, MutexGuard, RwLockReadGuard, RwLockWriteGuard};
+use tenon::support::{Mutex, RwLock};
 
 use tenon::reflect::Space;
 
@@ -85,7 +86,7 @@ impl TrackedPlugin {
             captures: AtomicUsize::new(0),
             devices: AtomicUsize::new(0),
         });
-        let mut plugins = PLUGINS.write().unwrap_or_else(PoisonError::into_inner);
+        let mut plugins = PLUGINS.write();
         plugins.push(plugin.clone());
         COUNT.store(plugins.len(), Ordering::Release);
         plugin
@@ -93,7 +94,7 @@ impl TrackedPlugin {
 
     /// Stops tracking the plugin.
     pub fn unregister(self: &Arc<Self>) {
-        let mut plugins = PLUGINS.write().unwrap_or_else(PoisonError::into_inner);
+        let mut plugins = PLUGINS.write();
         plugins.retain(|plugin| !Arc::ptr_eq(plugin, self));
         COUNT.store(plugins.len(), Ordering::Release);
     }
@@ -104,7 +105,7 @@ impl TrackedPlugin {
         if COUNT.load(Ordering::Acquire) < 2 {
             return None;
         }
-        let plugins = PLUGINS.read().unwrap_or_else(PoisonError::into_inner);
+        let plugins = PLUGINS.read();
         plugins.iter().filter(|plugin| !Arc::ptr_eq(plugin, self)).find_map(|plugin| ask(plugin))
     }
 
@@ -113,7 +114,7 @@ impl TrackedPlugin {
     pub fn handle<T>(&self, kind: u8, address: u64, look: impl FnOnce(&HandleInfo) -> T) -> Option<T> {
         let key = Key::new(kind, address);
         let find = || {
-            let shard = self.shards[key.shard()].read().unwrap_or_else(PoisonError::into_inner);
+            let shard = self.shards[key.shard()].read();
             shard.get(&key).map(|handle| handle.known.clone())
         };
         lookup_cache::handle((self.id, self.handle_changes.load(Ordering::Acquire), key.0), find, look)
@@ -160,7 +161,7 @@ impl TrackedPlugin {
 
     /// Keeps what is about to be destroyed until the call has come back, under a number.
     pub fn keep(&self, removed: Removed) -> u64 {
-        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = self.kept.lock();
         kept.last += 1;
         let number = kept.last;
         kept.things.insert(number, removed);
@@ -169,7 +170,7 @@ impl TrackedPlugin {
 
     /// Takes the object that was kept under a number.
     pub fn kept(&self, number: u64) -> Option<Removed> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner).things.remove(&number)
+        self.kept.lock().things.remove(&number)
     }
 
     /// Puts back what was not destroyed after all.
@@ -206,12 +207,12 @@ impl TrackedPlugin {
 
     #[inline]
     pub fn memory(&self) -> RwLockReadGuard<'_, Memory> {
-        self.memory.read().unwrap_or_else(PoisonError::into_inner)
+        self.memory.read()
     }
 
     /// Locks the memory for a change, and invalidates cached lookups.
     fn memory_mut(&self) -> RwLockWriteGuard<'_, Memory> {
-        let memory = self.memory.write().unwrap_or_else(PoisonError::into_inner);
+        let memory = self.memory.write();
         self.memory_changes.fetch_add(1, Ordering::Release);
         ALL_CHANGES.fetch_add(1, Ordering::Release);
         memory
@@ -244,19 +245,19 @@ impl TrackedPlugin {
     /// Returns the work of a device's default stream.
     #[inline]
     pub fn default_stream<T>(&self, device: i32, look: impl FnOnce(&Arc<StreamProgress>) -> T) -> Option<T> {
-        let defaults = self.defaults.read().unwrap_or_else(PoisonError::into_inner);
+        let defaults = self.defaults.read();
         if let Some(stream) = defaults.get(usize::try_from(device).ok()?) {
             return Some(look(stream));
         }
         drop(defaults);
         self.add_default_stream(device);
-        let defaults = self.defaults.read().unwrap_or_else(PoisonError::into_inner);
+        let defaults = self.defaults.read();
         defaults.get(usize::try_from(device).ok()?).map(look)
     }
 
     #[cold]
     fn add_default_stream(&self, device: i32) {
-        let mut defaults = self.defaults.write().unwrap_or_else(PoisonError::into_inner);
+        let mut defaults = self.defaults.write();
         while (defaults.len() as i64) <= i64::from(device) && defaults.len() < 4096 {
             let stream = self.progress.begin(defaults.len() as i32, 0);
             defaults.push(stream);
@@ -280,7 +281,7 @@ impl TrackedPlugin {
     /// Looks at all handles of a device, or of any.
     pub fn each_handle(&self, device: Option<i32>, mut look: impl FnMut(&Handle)) {
         for shard in &self.shards {
-            let shard = shard.read().unwrap_or_else(PoisonError::into_inner);
+            let shard = shard.read();
             let of = |handle: &&Handle| device.is_none_or(|device| handle.known.device == device);
             shard.values().filter(of).filter(|handle| !handle.lent).for_each(&mut look);
         }
@@ -289,7 +290,7 @@ impl TrackedPlugin {
     /// Marks all live objects as destroyed, since the backend has ended.
     pub fn clear(&self, by: &CallSite) {
         for shard in &self.shards {
-            let mut shard = shard.write().unwrap_or_else(PoisonError::into_inner);
+            let mut shard = shard.write();
             for (key, handle) in shard.drain() {
                 if let Some(stream) = handle.known.stream() {
                     self.progress.end(stream.id);
@@ -308,10 +309,10 @@ impl TrackedPlugin {
     }
 
     fn shard(&self, key: Key) -> RwLockWriteGuard<'_, Map<Key, Handle>> {
-        self.shards[key.shard()].write().unwrap_or_else(PoisonError::into_inner)
+        self.shards[key.shard()].write()
     }
 
     fn destroyed(&self) -> MutexGuard<'_, Destroyed> {
-        self.destroyed.lock().unwrap_or_else(PoisonError::into_inner)
+        self.destroyed.lock()
     }
 }

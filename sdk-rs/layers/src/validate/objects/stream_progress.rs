@@ -4,8 +4,9 @@
 //! number after a wait for it or for a later event, or after a query that reported it. When a wait for
 //! another stream is done, so is the work that it waited for.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use tenon::support::{Mutex, RwLock};
 
 use super::hash::Map;
 
@@ -99,7 +100,7 @@ impl StreamProgress {
 
     /// Returns the waits that come before work.
     fn waits_before(&self, number: u64) -> Vec<WorkId> {
-        let waits = self.waits.lock().unwrap_or_else(PoisonError::into_inner);
+        let waits = self.waits.lock();
         waits.iter().filter(|wait| wait.at <= number).map(|wait| wait.work).collect()
     }
 
@@ -111,7 +112,7 @@ impl StreamProgress {
 
     /// Returns the work that no longer fits.
     fn wait(&self, mut wait: Wait) -> Option<WorkId> {
-        let mut waits = self.waits.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut waits = self.waits.lock();
         let mut forgotten = None;
         if waits.len() >= Self::WAITS {
             match waits.iter().position(|one| one.work.stream == wait.work.stream) {
@@ -138,7 +139,7 @@ struct Streams {
 
 impl Progress {
     pub fn begin(&self, device: i32, address: u64) -> Arc<StreamProgress> {
-        let mut streams = self.streams.write().unwrap_or_else(PoisonError::into_inner);
+        let mut streams = self.streams.write();
         // Numbers are reused after millions of streams; work in flight may then go unnoticed.
         streams.last = streams.last % ((1 << (64 - NUMBER_BITS)) - 1) + 1;
         let stream = Arc::new(StreamProgress {
@@ -156,7 +157,7 @@ impl Progress {
     }
 
     pub fn end(&self, stream: u32) {
-        let ended = self.streams.write().unwrap_or_else(PoisonError::into_inner).known.remove(&stream);
+        let ended = self.streams.write().known.remove(&stream);
         // Its order relative to other streams is no longer known, so the work that it waited for counts as complete.
         for work in ended.iter().flat_map(|stream| stream.waits_before(u64::MAX)) {
             self.finish(work);
@@ -165,12 +166,12 @@ impl Progress {
 
     /// Restores a stream that was marked as destroyed but still exists.
     pub fn restore(&self, stream: &Arc<StreamProgress>) {
-        let mut streams = self.streams.write().unwrap_or_else(PoisonError::into_inner);
+        let mut streams = self.streams.write();
         streams.known.insert(stream.id, stream.clone());
     }
 
     pub fn get(&self, stream: u32) -> Option<Arc<StreamProgress>> {
-        self.streams.read().unwrap_or_else(PoisonError::into_inner).known.get(&stream).cloned()
+        self.streams.read().known.get(&stream).cloned()
     }
 
     /// Notes that a stream waits for work on another.
@@ -241,7 +242,7 @@ impl Progress {
         while let Some(work) = open.pop() {
             let Some(stream) = self.get(work.stream) else { continue };
             stream.done.fetch_max(work.number, Ordering::Relaxed);
-            let mut waits = stream.waits.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut waits = stream.waits.lock();
             waits.retain(|wait| {
                 let passed = wait.at <= work.number;
                 if passed {
@@ -254,7 +255,7 @@ impl Progress {
 
     /// Returns the streams of a device.
     pub fn of_device(&self, device: i32) -> Vec<Arc<StreamProgress>> {
-        let streams = self.streams.read().unwrap_or_else(PoisonError::into_inner);
+        let streams = self.streams.read();
         streams.known.values().filter(|stream| stream.device == device).cloned().collect()
     }
 }
@@ -332,7 +333,7 @@ mod tests {
             let on_a = a.queue();
             progress.wait(&b, b.queue(), on_a);
         }
-        assert!(b.waits.lock().unwrap().len() <= StreamProgress::WAITS);
+        assert!(b.waits.lock().len() <= StreamProgress::WAITS);
         progress.finish(b.until_now());
         assert!(a.is_done());
     }
