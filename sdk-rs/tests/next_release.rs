@@ -101,7 +101,7 @@ fn source(more: &str) -> String {
     let strategies = root().join("sdk-rs/src/strategy/mod.rs");
     let data_type = root().join("sdk-rs/src/data_type.rs");
     format!(
-        "#![deny(warnings)]\nmod pointer {{ pub use tenon::{{DevicePtr, HostPtr}}; }}\n#[path = {strategies:?}]\nmod strategy;\n\
+        "#![deny(warnings)]\nmod pointer {{ pub use tenon::{{DevicePtr, HostPtr}}; }}\nmod support {{ pub use tenon::support::Mutex; }}\n#[path = {strategies:?}]\nmod strategy;\n\
          #[path = {data_type:?}]\nmod data_type;\n\
          pub mod device {{ use crate::strategy; tenon_interface::interface!(\"device\", spec = \"spec\"); }}\n\
          use device::{{Function, Release, ffi}};\n{more}"
