@@ -20,7 +20,6 @@ const DEVICE_CRATE: &str = "sdk-rs/src/";
 /// The folders of the interface of operators in Rust and Python, and its header.
 const OPERATORS: &[&str] = &[
     "sdk-rs/operators/src",
-    "runtime/cpu-operators",
     "sdk-c/c-operators",
     "sdk-c/include/tenon/operators.h",
     "sdk-py/src/tenon/ops",

@@ -1,6 +1,7 @@
 //! The commands `cargo xtask …`. Each module implements one command.
 
 mod bench;
+mod builds;
 mod diopi;
 mod docs;
 mod failure;
@@ -58,6 +59,8 @@ enum Task {
     Wheel(sdk::wheel::Options),
     /// Count the generated lines by folder, and the lines of Rust that are written by hand
     Lines(lines::Options),
+    /// Measure the processor time of the builds of users, from clean
+    Builds(builds::Options),
     /// Write the licence notices of all linked crates to `THIRD-PARTY.txt`
     Notices,
     /// Train LeNet and a small Transformer on the plugin's device and on PaddlePaddle's CPU
@@ -98,6 +101,7 @@ fn main() -> Result<ExitCode> {
         Task::Python => sdk::python::test(true),
         Task::Wheel(options) => sdk::wheel::run(&options),
         Task::Lines(options) => lines::run(&options),
+        Task::Builds(options) => builds::run(&options),
         Task::Notices => notices::run(),
         Task::Demo(options) => paddle::demo(&options),
         Task::Coverage(options) => paddle::coverage(&options),

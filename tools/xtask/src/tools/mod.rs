@@ -42,6 +42,7 @@ pub enum Start {
 /// All tools. A tool in this table is checked, fetched and reported automatically.
 pub const TOOLS: &[Tool] = &[
     required("git", survey::git, "apt-get install git"),
+    required("rustfmt", survey::rustfmt, "rustup component add rustfmt"),
     required("cc", survey::c, "apt-get install gcc libc6-dev"),
     required("c++", survey::cxx, "apt-get install g++"),
     required("python3", survey::python, "apt-get install python3   # 3.9 to 3.12"),

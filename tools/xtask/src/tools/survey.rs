@@ -95,6 +95,11 @@ pub(super) fn git() -> bool {
     succeeds("git", &["--version"], "")
 }
 
+/// Returns true if the program that the generator formats its Rust with can be run.
+pub(super) fn rustfmt() -> bool {
+    succeeds("rustfmt", &["--version"], "")
+}
+
 /// Returns true if the compiler can compile and link a program with the C library.
 pub(super) fn c() -> bool {
     let program = "#include <stdio.h>\nint main(void) { return puts(\"\") < 0; }\n";
