@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::failure::{Failure, at};
-use crate::process::step;
+use crate::process::{processor_time, step};
 use crate::project;
 
 /// The builds in their order: what they make, the folder that they share, and the arguments of cargo. A build finds what
@@ -51,6 +51,5 @@ fn of_children() -> Duration {
         libc::getrusage(libc::RUSAGE_CHILDREN, usage.as_mut_ptr());
         usage.assume_init()
     };
-    let time = |time: libc::timeval| Duration::from_secs(time.tv_sec.unsigned_abs());
-    time(usage.ru_utime) + time(usage.ru_stime)
+    processor_time(&usage)
 }

@@ -15,6 +15,7 @@ use super::parts::{Lane, Part};
 use super::report::{Done, Report};
 use crate::failure::{Failure, at};
 use crate::packages;
+use crate::process::processor_time;
 use crate::project;
 use crate::tools::left_out;
 
@@ -138,11 +139,6 @@ impl Process {
         }
         // SAFETY: all-zero bytes are a valid `rusage`, and the function may write to it.
         let usage = unsafe { usage.assume_init() };
-        let time = |time: libc::timeval| {
-            let seconds = u64::try_from(time.tv_sec).unwrap_or_default();
-            Duration::from_secs(seconds)
-                + Duration::from_micros(u64::try_from(time.tv_usec).unwrap_or_default())
-        };
-        Ok((ExitStatus::from_raw(status), time(usage.ru_utime) + time(usage.ru_stime)))
+        Ok((ExitStatus::from_raw(status), processor_time(&usage)))
     }
 }
