@@ -4,13 +4,13 @@
 //! A process formats many files: each is a module of one text, and the width allows for its margin.
 
 use std::io::Write;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 
 use super::emitter::EmitError;
 use crate::out::Output;
 
-/// The maximum width of a line.
-const WIDTH: usize = 110;
+/// The maximum width of a line of Rust.
+pub const WIDTH: usize = 110;
 
 /// The margin of a file in the text.
 const MARGIN: &str = "    ";
@@ -57,20 +57,16 @@ fn run(text: &str) -> Result<String, EmitError> {
         .stderr(Stdio::piped())
         .spawn()
         .map_err(EmitError::Rustfmt)?;
-    let written = write(&mut child, text);
-    let output = child.wait_with_output().map_err(EmitError::Rustfmt)?;
-    written.join().map_err(|_| EmitError::Rust("the text for rustfmt was not written".to_owned()))?;
+    let input = child.stdin.take();
+    let output = std::thread::scope(|scope| {
+        // In a thread, because the process may answer before it has read all. If it ends early, its status and its
+        // message say why.
+        scope.spawn(move || input.map(|mut input| input.write_all(text.as_bytes())));
+        child.wait_with_output()
+    });
+    let output = output.map_err(EmitError::Rustfmt)?;
     let text = |bytes| String::from_utf8(bytes).map_err(|error| EmitError::Rust(error.to_string()));
     if output.status.success() { text(output.stdout) } else { Err(EmitError::Rust(text(output.stderr)?)) }
-}
-
-/// Writes the text to the process from another thread, because the process may answer before it has read all.
-fn write(child: &mut Child, text: &str) -> std::thread::JoinHandle<()> {
-    let (input, text) = (child.stdin.take(), text.to_owned());
-    std::thread::spawn(move || {
-        // If the process ends early, its status and its message say why.
-        let _ = input.map(|mut input| input.write_all(text.as_bytes()));
-    })
 }
 
 #[cfg(test)]

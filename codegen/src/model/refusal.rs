@@ -16,9 +16,12 @@ impl Interface {
         }
     }
 
-    /// Returns the functions that the library refuses, in the order of the docs.
-    pub fn refused(&self) -> impl Iterator<Item = &Function> {
-        self.functions.iter().filter(|function| self.refusal(function).is_some())
+    /// Returns the functions that the library refuses, each with its status and message, in the order of the docs.
+    pub fn refusals(&self) -> impl Iterator<Item = (&Function, StatusValue, &str)> {
+        self.functions.iter().filter_map(|function| {
+            let (status, message) = self.refusal(function)?;
+            Some((function, status, message))
+        })
     }
 
     /// Returns the types that an implementation can use.

@@ -45,7 +45,7 @@ use core::ffi::CStr;
 /// behaviour from `paddle/phi/backends/custom/custom_device.cc` and its callers, and from runs of the
 /// released wheels. The note "observed on 3.3.1" means that a run of that wheel showed it.
 #[allow(clippy::too_many_arguments, reason = "the ABI has that many")]
-#[allow(unused_variables, reason = "a method that only returns an error ignores its arguments")]
+#[allow(unused_variables, reason = "a default method may ignore its arguments")]
 pub trait Device: Send + Sync + 'static {
     /// Initialises the device backend.
     ///

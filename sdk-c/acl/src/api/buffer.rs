@@ -52,8 +52,7 @@ impl core::fmt::Debug for Mbuf {
 ///
 /// Buffers can be put in a chain, which goes by its first buffer. A buffer outside of chains counts
 /// as a chain of one buffer.
-#[allow(clippy::too_many_arguments, reason = "the ABI has that many")]
-#[allow(unused_variables, reason = "a method that only returns an error ignores its arguments")]
+#[allow(unused_variables, reason = "a default method may ignore its arguments")]
 pub trait AclBuffer: Send + Sync + 'static {
     /// Allocates a buffer.
     ///

@@ -12,8 +12,7 @@ pub use ffi::aclrtBarrierTaskInfo as BarrierTaskInfo;
 ///
 /// These belong to `aclrtCmoAsync`. As there, arguments are checked and nothing more happens: the
 /// caches of the machine are coherent and need no hints.
-#[allow(clippy::too_many_arguments, reason = "the ABI has that many")]
-#[allow(unused_variables, reason = "a method that only returns an error ignores its arguments")]
+#[allow(unused_variables, reason = "a default method may ignore its arguments")]
 pub trait AclCache: Send + Sync + 'static {
     /// Queues a cache hint that a barrier can wait for.
     ///

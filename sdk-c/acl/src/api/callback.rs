@@ -124,8 +124,7 @@ impl core::fmt::Debug for CallbackBlockType {
 /// it runs, in a thread of the library, and must not call functions of the runtime that wait for the stream.
 ///
 /// A thread goes by the number that `pthread_self` gives.
-#[allow(clippy::too_many_arguments, reason = "the ABI has that many")]
-#[allow(unused_variables, reason = "a method that only returns an error ignores its arguments")]
+#[allow(unused_variables, reason = "a default method may ignore its arguments")]
 pub trait AclCallback: Send + Sync + 'static {
     /// Subscribes a thread to the callbacks of a stream.
     ///

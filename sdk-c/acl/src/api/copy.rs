@@ -74,7 +74,7 @@ pub use ffi::aclrtMemcpyBatchAttr as MemcpyBatchAttr;
 /// All lengths are in bytes. A copy or a fill has to lie within one allocation and within the length that the
 /// caller states, otherwise it answers `rt_param_invalid`. A length of 0 succeeds and does nothing.
 #[allow(clippy::too_many_arguments, reason = "the ABI has that many")]
-#[allow(unused_variables, reason = "a method that only returns an error ignores its arguments")]
+#[allow(unused_variables, reason = "a default method may ignore its arguments")]
 pub trait AclCopy: Send + Sync + 'static {
     /// Copies memory.
     ///

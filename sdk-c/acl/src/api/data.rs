@@ -385,8 +385,7 @@ impl core::fmt::Debug for TensorDesc {
 /// that change one record at a time have to agree on the order themselves. A handle without a live
 /// record is refused: functions with a status answer `invalid_param`, the others nothing: zero, null
 /// or `undefined`.
-#[allow(clippy::too_many_arguments, reason = "the ABI has that many")]
-#[allow(unused_variables, reason = "a method that only returns an error ignores its arguments")]
+#[allow(unused_variables, reason = "a default method may ignore its arguments")]
 pub trait AclData: Send + Sync + 'static {
     /// Converts a 16-bit floating point number to `float`.
     ///

@@ -279,8 +279,7 @@ pub use ffi::aclrtUuid as Uuid;
 ///
 /// None of these functions needs the device to be set, unless it says so. A value that the device
 /// does not report is 0, or -1 for a utilization.
-#[allow(clippy::too_many_arguments, reason = "the ABI has that many")]
-#[allow(unused_variables, reason = "a method that only returns an error ignores its arguments")]
+#[allow(unused_variables, reason = "a default method may ignore its arguments")]
 pub trait AclDeviceInfo: Send + Sync + 'static {
     /// Gets the version of the ACL interface.
     ///

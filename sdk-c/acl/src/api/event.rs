@@ -214,8 +214,7 @@ impl core::fmt::Debug for EventWaitStatus {
 ///
 /// **Time.** An event with the flag `time_line`, or of `aclrtCreateEvent`, knows when its stream passed it.
 /// `aclrtEventElapsedTime` gives the time between two of them. Wait for the event, or its stream, before asking.
-#[allow(clippy::too_many_arguments, reason = "the ABI has that many")]
-#[allow(unused_variables, reason = "a method that only returns an error ignores its arguments")]
+#[allow(unused_variables, reason = "a default method may ignore its arguments")]
 pub trait AclEvent: Send + Sync + 'static {
     /// Creates an event.
     ///

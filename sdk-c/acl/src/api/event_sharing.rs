@@ -79,8 +79,7 @@ pub use ffi::aclrtIpcEventHandle as IpcEventHandle;
 /// An event that other processes use has to be made with the flag `ipc`. All processes that have opened it record it
 /// and wait for it; a wait is for the last record of any of them. A wait fails if the process that created the event
 /// destroys it or ends first.
-#[allow(clippy::too_many_arguments, reason = "the ABI has that many")]
-#[allow(unused_variables, reason = "a method that only returns an error ignores its arguments")]
+#[allow(unused_variables, reason = "a default method may ignore its arguments")]
 pub trait AclEventSharing: Send + Sync + 'static {
     /// Records an event on a stream, with a flag.
     ///

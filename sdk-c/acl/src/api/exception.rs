@@ -112,8 +112,7 @@ impl ExceptionInfoCallback {
 ///
 /// The record is good within the callback only. It is called in a thread of the runtime's, and maybe a moment later than
 /// the wait answers: it must be quick and must not wait for streams.
-#[allow(clippy::too_many_arguments, reason = "the ABI has that many")]
-#[allow(unused_variables, reason = "a method that only returns an error ignores its arguments")]
+#[allow(unused_variables, reason = "a default method may ignore its arguments")]
 pub trait AclException: Send + Sync + 'static {
     /// Gets the last error of the thread without clearing it.
     ///

@@ -108,8 +108,7 @@ pub use ffi::aclrtErrorInfo as ErrorInfo;
 ///
 /// The original's driver reports memory whose bits were lost and cores that failed, and repairs what it can. The device
 /// interface reports nothing of the kind, so a program here finds no errors, and what would repair one is refused.
-#[allow(clippy::too_many_arguments, reason = "the ABI has that many")]
-#[allow(unused_variables, reason = "a method that only returns an error ignores its arguments")]
+#[allow(unused_variables, reason = "a default method may ignore its arguments")]
 pub trait AclHealth: Send + Sync + 'static {
     /// Gets the ranges of memory with uncorrectable errors.
     ///

@@ -134,8 +134,7 @@ impl core::fmt::Debug for DeviceInfo {
 ///
 /// The functions of the runtime, `aclrt…`, do not insist: a program that sets a device and never calls `aclInit`
 /// works too. It should not be written that way.
-#[allow(clippy::too_many_arguments, reason = "the ABI has that many")]
-#[allow(unused_variables, reason = "a method that only returns an error ignores its arguments")]
+#[allow(unused_variables, reason = "a default method may ignore its arguments")]
 pub trait AclInit: Send + Sync + 'static {
     /// Initialises the library.
     ///

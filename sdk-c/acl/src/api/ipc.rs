@@ -90,8 +90,7 @@ impl core::fmt::Debug for ValueWaitFlag {
 /// `aclrtValueWrite` and `aclrtValueWait` let streams agree through a number in memory that both can reach. The write
 /// works on every device. The wait looks at the memory from the host, which only the built-in CPU device
 /// allows; other devices answer `rt_feature_not_support`.
-#[allow(clippy::too_many_arguments, reason = "the ABI has that many")]
-#[allow(unused_variables, reason = "a method that only returns an error ignores its arguments")]
+#[allow(unused_variables, reason = "a default method may ignore its arguments")]
 pub trait AclIpc: Send + Sync + 'static {
     /// Exports physical memory as a shareable handle.
     ///

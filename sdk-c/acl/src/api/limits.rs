@@ -210,7 +210,7 @@ impl core::fmt::Debug for CmoType {
 ///
 /// The copies are real: `aclrtReduceAsync` sums, and a copy by descriptor copies.
 #[allow(clippy::too_many_arguments, reason = "the ABI has that many")]
-#[allow(unused_variables, reason = "a method that only returns an error ignores its arguments")]
+#[allow(unused_variables, reason = "a default method may ignore its arguments")]
 pub trait AclLimits: Send + Sync + 'static {
     /// Sets the timeout of queued waits.
     ///

@@ -198,8 +198,7 @@ impl core::fmt::Debug for MemManagedRangeAttribute {
 ///
 /// Advice and prefetches steer where the pages are. Devices here place their pages by themselves, so
 /// advice is stored and can be read, and has no other effect.
-#[allow(clippy::too_many_arguments, reason = "the ABI has that many")]
-#[allow(unused_variables, reason = "a method that only returns an error ignores its arguments")]
+#[allow(unused_variables, reason = "a default method may ignore its arguments")]
 pub trait AclManagedMemory: Send + Sync + 'static {
     /// Allocates managed memory.
     ///

@@ -6,8 +6,7 @@ use super::{Error, Result};
 ///
 /// The media units of the original decode and scale images. No device here has them. Their memory is device memory like any
 /// other, so programs can allocate and free it.
-#[allow(clippy::too_many_arguments, reason = "the ABI has that many")]
-#[allow(unused_variables, reason = "a method that only returns an error ignores its arguments")]
+#[allow(unused_variables, reason = "a default method may ignore its arguments")]
 pub trait AclMedia: Send + Sync + 'static {
     /// Allocates device memory for media.
     ///

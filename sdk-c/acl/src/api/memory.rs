@@ -359,8 +359,7 @@ pub use ffi::aclrtMemUsageInfo as MemUsageInfo;
 ///
 /// Pinned host memory is reached by the device itself, so that asynchronous copies need not wait. A
 /// program gets it from `aclrtMallocHost`, or registers its own memory.
-#[allow(clippy::too_many_arguments, reason = "the ABI has that many")]
-#[allow(unused_variables, reason = "a method that only returns an error ignores its arguments")]
+#[allow(unused_variables, reason = "a default method may ignore its arguments")]
 pub trait AclMemory: Send + Sync + 'static {
     /// Allocates device memory.
     ///

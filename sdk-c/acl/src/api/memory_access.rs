@@ -349,8 +349,7 @@ pub use ffi::aclrtServerPid as ServerPid;
 /// own. The others choose the path between two devices or two machines. There is one way here, which
 /// the machine chooses, and one process; what chooses another is refused, and what lists processes
 /// checks its arguments and does nothing more.
-#[allow(clippy::too_many_arguments, reason = "the ABI has that many")]
-#[allow(unused_variables, reason = "a method that only returns an error ignores its arguments")]
+#[allow(unused_variables, reason = "a default method may ignore its arguments")]
 pub trait AclMemoryAccess: Send + Sync + 'static {
     /// Checks the types of addresses.
     ///

@@ -221,8 +221,7 @@ pub use ffi::aclrtCntNotifyWaitInfo as CntNotifyWaitInfo;
 ///
 /// This is real on every device: the flag is in host memory, and what comes after a wait goes to the device once it is
 /// over.
-#[allow(clippy::too_many_arguments, reason = "the ABI has that many")]
-#[allow(unused_variables, reason = "a method that only returns an error ignores its arguments")]
+#[allow(unused_variables, reason = "a default method may ignore its arguments")]
 pub trait AclNotify: Send + Sync + 'static {
     /// Creates a notify.
     ///

@@ -351,8 +351,7 @@ impl DeviceTaskAbortCallback {
 /// their registration. They may call this interface, also to register and to take back observers; an
 /// observer that they register is called from the next event on. They stay registered after
 /// `aclFinalize`.
-#[allow(clippy::too_many_arguments, reason = "the ABI has that many")]
-#[allow(unused_variables, reason = "a method that only returns an error ignores its arguments")]
+#[allow(unused_variables, reason = "a default method may ignore its arguments")]
 pub trait AclObserver: Send + Sync + 'static {
     /// Registers a callback for the initialisation of the library.
     ///

@@ -6,8 +6,7 @@ use super::{Error, Result};
 ///
 /// Copies between two devices need a permission, for each direction. Two devices of the same plugin
 /// can be peers.
-#[allow(clippy::too_many_arguments, reason = "the ABI has that many")]
-#[allow(unused_variables, reason = "a method that only returns an error ignores its arguments")]
+#[allow(unused_variables, reason = "a default method may ignore its arguments")]
 pub trait AclPeer: Send + Sync + 'static {
     /// Queries whether a device can access the memory of another.
     ///

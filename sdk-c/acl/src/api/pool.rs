@@ -110,8 +110,7 @@ pub use ffi::aclrtMemPoolProps as MemPoolProps;
 ///
 /// Free memory beyond the release threshold, 0 unless it was set, is released when a later call on the pool finds the
 /// work of its stream done.
-#[allow(clippy::too_many_arguments, reason = "the ABI has that many")]
-#[allow(unused_variables, reason = "a method that only returns an error ignores its arguments")]
+#[allow(unused_variables, reason = "a default method may ignore its arguments")]
 pub trait AclPool: Send + Sync + 'static {
     /// Creates a pool of device memory.
     ///

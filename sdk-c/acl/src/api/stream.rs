@@ -255,8 +255,7 @@ impl core::fmt::Debug for StreamConfigHandle {
 /// functions that destroy a stream.
 ///
 /// Timeouts are in milliseconds. -1 waits without end; 0 and values below -1 are refused.
-#[allow(clippy::too_many_arguments, reason = "the ABI has that many")]
-#[allow(unused_variables, reason = "a method that only returns an error ignores its arguments")]
+#[allow(unused_variables, reason = "a default method may ignore its arguments")]
 pub trait AclStream: Send + Sync + 'static {
     /// Creates a stream.
     ///

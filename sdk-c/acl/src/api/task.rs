@@ -7,7 +7,7 @@ use super::{Error, MemcpyKind, Result, Stream};
 /// A copy whose addresses are in device memory works on every device. The rest needs a chip of the original's: its
 /// random numbers, its profiler, its work that is changed after it was queued.
 #[allow(clippy::too_many_arguments, reason = "the ABI has that many")]
-#[allow(unused_variables, reason = "a method that only returns an error ignores its arguments")]
+#[allow(unused_variables, reason = "a default method may ignore its arguments")]
 pub trait AclTask: Send + Sync + 'static {
     /// Copies between addresses that are stored in memory, in stream order.
     ///

@@ -204,8 +204,7 @@ pub use ffi::aclrtMemAccessDesc as MemAccessDesc;
 ///
 /// All functions may be called from any thread. Mapping is not ordered with streams: wait for work that uses a range
 /// before it is unmapped.
-#[allow(clippy::too_many_arguments, reason = "the ABI has that many")]
-#[allow(unused_variables, reason = "a method that only returns an error ignores its arguments")]
+#[allow(unused_variables, reason = "a default method may ignore its arguments")]
 pub trait AclVirtualMemory: Send + Sync + 'static {
     /// Reserves a range of addresses.
     ///

@@ -45,7 +45,8 @@ pub fn addresses(context: Context) -> TokenStream {
 pub fn list(context: Context) -> TokenStream {
     let functions = context.interface.functions.iter().map(|function| {
         let name = names::symbol(&function.c_name);
-        let (inputs, output) = (erased::inputs(context, function), erased::output(context, function));
+        let inputs = erased::parameters(context, function).into_iter().map(|(name, ty)| quote!(#name: #ty));
+        let output = erased::output(context, function);
         quote!(fn #name(#(#inputs),*) #output;)
     });
     let convention = convention(context);

@@ -1,7 +1,7 @@
 //! Functions that a library exports only to refuse them.
 //!
-//! The output is a list of declarations, because nobody reads the functions. The macro `refuse_functions` of the crate
-//! `tenon` makes a function of each, in a module whose parent has the interface as `api`.
+//! The output is a list of declarations. The macro `refuse_functions` of the crate `tenon` defines a function for each of
+//! them. The parent of its module has the interface as `api`.
 
 use proc_macro2::TokenStream;
 use quote::quote;
@@ -12,15 +12,18 @@ use crate::emit::rust::types::api_type::status_value;
 use crate::emit::rust::types::erased;
 use crate::emit::rust::types::raw_types::{convention, raw_result};
 use crate::emit::rust::{Context, names};
-use crate::model::{Function, ResultKind};
+use crate::model::{Function, ResultKind, StatusValue};
 
 /// The module of the list.
 pub const MODULE: &str = "refused";
 
 /// Emits the list of the functions; nothing if there is none.
 pub fn list(context: Context) -> TokenStream {
-    let functions: Vec<_> =
-        context.interface.refused().filter_map(|function| declaration(context, function)).collect();
+    let functions: Vec<_> = context
+        .interface
+        .refusals()
+        .map(|(function, status, message)| declaration(context, function, status, message))
+        .collect();
     if functions.is_empty() {
         return TokenStream::new();
     }
@@ -31,8 +34,7 @@ pub fn list(context: Context) -> TokenStream {
     }
 }
 
-fn declaration(context: Context, function: &Function) -> Option<TokenStream> {
-    let (status, message) = context.interface.refusal(function)?;
+fn declaration(context: Context, function: &Function, status: StatusValue, message: &str) -> TokenStream {
     let status = status_value(context, status);
     let failure = match &function.result {
         ResultKind::Status => None,
@@ -43,11 +45,12 @@ fn declaration(context: Context, function: &Function) -> Option<TokenStream> {
         ResultKind::None => Some(quote!(, ())),
     };
     let symbol = (!forwarder::is_forwarded(context)).then(|| quote! { #[unsafe(no_mangle)] });
-    let (name, types) = (names::symbol(&function.c_name), erased::types(context, function));
+    let name = names::symbol(&function.c_name);
+    let types = erased::parameters(context, function).into_iter().map(|(_, ty)| ty);
     let output = raw_result(context, function);
-    Some(quote! {
+    quote! {
         #[refuse(#status, #message #failure)]
         #symbol
         fn #name(#(_: #types),*) #output;
-    })
+    }
 }

@@ -54,11 +54,21 @@ fn of_functions<'a>(
     docs: &TokenStream,
     functions: impl Iterator<Item = &'a Function>,
 ) -> TokenStream {
-    let methods = functions.map(|function| method(context, function));
+    let functions: Vec<_> = functions.collect();
+    let has = |function: &&Function, least: usize| parameters(context, function).count() >= least;
+    // Clippy counts `self`.
+    let many = functions.iter().any(|function| has(function, 7)).then(|| {
+        quote! { #[allow(clippy::too_many_arguments, reason = "the ABI has that many")] }
+    });
+    let ignores = |function: &&Function| has_default(context, function) && has(function, 1);
+    let unused = functions.iter().copied().any(|function| ignores(&function)).then(|| {
+        quote! { #[allow(unused_variables, reason = "a default method may ignore its arguments")] }
+    });
+    let methods = functions.iter().map(|function| method(context, function));
     quote! {
         #docs
-        #[allow(clippy::too_many_arguments, reason = "the ABI has that many")]
-        #[allow(unused_variables, reason = "a method that only returns an error ignores its arguments")]
+        #many
+        #unused
         pub trait #name: ::core::marker::Send + ::core::marker::Sync + 'static {
             #(#methods)*
         }
@@ -71,6 +81,12 @@ pub fn signature(context: Context, function: &Function) -> TokenStream {
     let parameters = parameters(context, function).map(|(name, ty)| quote!(#name: #ty));
     let output = return_type(context, function).map(|ty| quote!(-> #ty));
     quote! { fn #name(&self, #(#parameters),*) #output }
+}
+
+/// Returns true if the trait has a body for a method.
+fn has_default(context: Context, function: &Function) -> bool {
+    let is_export = matches!(context.interface.kind, InterfaceKind::Export);
+    (is_export && function.fallback.is_some()) || (function.is_optional() && is_fallible(context, function))
 }
 
 fn method(context: Context, function: &Function) -> TokenStream {
@@ -89,7 +105,7 @@ fn method(context: Context, function: &Function) -> TokenStream {
         });
         return quote! { #docs #signature #bound { #body } };
     }
-    if !function.is_optional() || !is_fallible(context, function) {
+    if !has_default(context, function) {
         return quote! { #docs #signature; };
     }
     let name = &function.name.value;

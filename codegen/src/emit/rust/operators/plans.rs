@@ -4,6 +4,7 @@ use crate::emit::emitter::{EmitError, Emitter, Job};
 use crate::emit::rust::attribute::{data_type, number};
 use crate::emit::rust::names;
 use crate::emit::rust::operators::expression::binary;
+use crate::emit::rustfmt::WIDTH;
 use crate::formula::{Constant, Expr, ExprKind, Ty, Variable};
 use crate::grammar::outputs::{self, OutputKind};
 use crate::model::{
@@ -41,9 +42,6 @@ use Value::*;
 /// All of them.
 pub(super) static PLANS: &[Plan] = &[
 ";
-
-/// The greatest width of a line.
-const WIDTH: usize = 110;
 
 /// Formats a plan.
 fn plan(operators: &Operators, composition: &Composition) -> String {

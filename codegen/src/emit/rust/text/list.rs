@@ -8,9 +8,7 @@ use proc_macro2::{TokenStream, TokenTree};
 use quote::quote;
 
 use super::comments::map_group;
-
-/// The maximum width of a line with a declaration or an attribute, unless it has parts.
-const WIDTH: usize = 110;
+use crate::emit::rustfmt::WIDTH;
 
 /// The margin of a declaration.
 const MARGIN: &str = "        ";

@@ -18,7 +18,9 @@ use crate::model::{Absent, ArgsStruct, Constant, Direction, Function, Param};
 
 /// Emits the structs whose members are the parameters of a function.
 pub fn structs(context: Context) -> TokenStream {
-    let structs = context.interface.functions.iter().filter_map(|function| {
+    let functions = &context.interface.functions;
+    let passed = functions.iter().filter(|function| context.interface.refusal(function).is_none());
+    let structs = passed.filter_map(|function| {
         let args = function.args.as_ref()?;
         let layout = abi::args_layout(context.spec, function, args);
         let members = layout.members.iter().map(|&(member, offset, _)| {

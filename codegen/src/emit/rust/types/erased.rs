@@ -1,30 +1,21 @@
-//! Types of the raw ABI without names of the spec, for functions that pass their arguments on, or ignore them. Rust
-//! calls a function through such a type as through the one with names: an enum is its number, and any address and any
-//! function pointer has the same ABI.
+//! Types of the raw ABI without the names of the spec, for functions that pass their arguments on or ignore them. They
+//! are compatible with the named types: an enum is passed as its number, all addresses are passed alike, and so are all
+//! function pointers.
 
-use proc_macro2::TokenStream;
+use proc_macro2::{Ident, TokenStream};
 use quote::quote;
 
 use super::api_type::scalar;
 use super::raw_types::ffi_path;
-use crate::emit::rust::Context;
+use crate::emit::rust::{Context, names};
 use crate::model::{Function, Param, ResultKind, Ty, TypeKind};
 
-/// Returns the types of the parameters of a function.
-pub fn types(context: Context, function: &Function) -> Vec<TokenStream> {
+/// Returns the parameters of a function: their names and types.
+pub fn parameters(context: Context, function: &Function) -> Vec<(Ident, TokenStream)> {
     match &function.args {
-        Some(_) => vec![quote!(*mut ::core::ffi::c_void)],
-        None => function.params.iter().map(|param| passed(context, param)).collect(),
+        Some(_) => vec![(names::symbol("arguments"), quote!(*mut ::core::ffi::c_void))],
+        None => function.params.iter().map(|param| (param.ident(), passed(context, param))).collect(),
     }
-}
-
-/// Returns the parameters of a function, each with its name.
-pub fn inputs(context: Context, function: &Function) -> Vec<TokenStream> {
-    let named = function.params.iter().map(|param| {
-        let (name, ty) = (param.ident(), passed(context, param));
-        quote!(#name: #ty)
-    });
-    if function.args.is_some() { vec![quote!(arguments: *mut ::core::ffi::c_void)] } else { named.collect() }
 }
 
 fn passed(context: Context, param: &Param) -> TokenStream {
