@@ -14,6 +14,7 @@ pub static EMITTERS: &[Registered] = &[
     Registered::of::<rust::Forwarders>(),
     Registered::of::<rust::Traits>(),
     Registered::of::<rust::Formulas>(),
+    Registered::of::<rust::OperatorAttributes>(),
     Registered::of::<rust::OperatorTraits>(),
     Registered::of::<rust::OperatorList>(),
     Registered::of::<rust::OperatorPlans>(),

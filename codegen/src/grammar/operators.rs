@@ -38,8 +38,9 @@ shapes! {
         types: needed(List(&Word(&["float", "integer", "bool", "complex"]))),
         /// Name of each input → its meaning.
         inputs: needed(Map(&Any(&[Prose, Shape(&INPUT)]))),
-        /// Values that are the same for all elements; formulas take numbers and truth values.
-        attributes: optional(Map(&Shape(&ATTRIBUTE))),
+        /// Values that are the same for all elements; formulas take numbers and truth values. Or the operator before it, in
+        /// the same group, that has the same ones.
+        attributes: optional(Any(&[Snake, Map(&Shape(&ATTRIBUTE))])),
         /// Name of each output → its meaning; a formula has one output.
         outputs: needed(Map(&Any(&[Prose, Shape(&OUTPUT)]))),
         /// Named parts of the formula and the gradients; a part may use earlier parts.

@@ -79,6 +79,7 @@ kinds! {
     RUST_FORWARDERS = "rust_forwarders", Takes::FilePerInterface, "Export → the Rust file that lists the C functions for another library, which call those of `rust_exports`. The latter then have no symbols.";
     RUST_TRAITS = "rust_traits", Takes::File, "The Rust file with the table of traits, from which the attribute macros take their messages.";
     RUST_FORMULAS = "rust_formulas", Takes::OwnFolder, "Folder of the Rust loops of operators, one file for each group.";
+    RUST_OPERATOR_ATTRIBUTES = "rust_operator_attributes", Takes::OwnFolder, "Folder of the Rust structs of attributes of operators, one file for each group.";
     RUST_OPERATORS = "rust_operators", Takes::OwnFolder, "Folder of the Rust traits of operators, one file for each group.";
     RUST_OPERATOR_LIST = "rust_operator_list", Takes::File, "The Rust file with the list of the methods of operators, for macros.";
     RUST_OPERATOR_PLANS = "rust_operator_plans", Takes::File, "The Rust file with the plans of operators that other operators of the same device compute.";

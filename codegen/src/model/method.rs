@@ -1,10 +1,13 @@
 //! Methods: the functions in which a provider computes operators.
 
 use super::{
-    Arity, AttributeType, AttributeValue, Body, Callee, Elementwise, Kernel, KernelOutput, Operand, Operator,
-    Operators, gradient_name,
+    Arity, Attribute, AttributeType, AttributeValue, Body, Callee, Elementwise, Kernel, KernelOutput,
+    Operand, Operator, Operators, gradient_name,
 };
 use crate::formula::Variable;
+
+/// A method takes this many attributes or more as one struct, so that a call names them, and an attribute can be added.
+const ATTRIBUTES_OF_A_STRUCT: usize = 3;
 
 /// A function that computes an operator, or the gradient of an elementwise operator by one input.
 #[derive(Debug)]
@@ -97,7 +100,8 @@ impl Operator {
         names
     }
 
-    fn forward(&self) -> Method<'_> {
+    /// Returns the method that computes the outputs.
+    pub fn forward(&self) -> Method<'_> {
         let path = match &self.body {
             Body::Kernel(path) => path,
             Body::Reduction(reduction) => &reduction.path,
@@ -209,6 +213,21 @@ impl<'a> Method<'a> {
         let (attributes, others): (Vec<Parameter>, Vec<Parameter>) =
             self.parameters().into_iter().partition(|it| matches!(it.kind, ParameterKind::Attribute(_)));
         others.into_iter().chain(attributes).collect()
+    }
+
+    /// Returns the operator whose attributes the method takes as one struct; `None` if it takes each by itself, because they
+    /// are few.
+    pub fn attributes_as_struct(&self) -> Option<String> {
+        if self.attributes.len() < ATTRIBUTES_OF_A_STRUCT {
+            return None;
+        }
+        let has_all = self.attributes.len() == self.operator.attributes.len();
+        Some(if has_all { self.operator.attributes_of.clone() } else { self.name.clone() })
+    }
+
+    /// Returns the attributes, in the order of its parameters.
+    pub fn attributes(&self) -> impl Iterator<Item = &'a Attribute> {
+        self.attributes.iter().map(|index| &self.operator.attributes[*index])
     }
 
     /// Returns the value of a parameter if a caller passes none.

@@ -49,6 +49,8 @@ pub struct Operator {
     pub inputs: Vec<Operand>,
     /// Its attributes.
     pub attributes: Vec<Attribute>,
+    /// The operator whose entry states the attributes: itself, or one before it.
+    pub attributes_of: String,
     /// Its outputs; a formula has one.
     pub outputs: Vec<Operand>,
     /// The computation.
@@ -243,7 +245,7 @@ pub enum OutputType {
 }
 
 /// A parameter of an operator that is the same for all elements.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Attribute {
     /// Its name.
     pub name: String,

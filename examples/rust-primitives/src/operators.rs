@@ -1,6 +1,7 @@
 //! The operators. A real device starts a kernel on `launch.stream`; this one computes before it returns.
 
 use tenon::device::Result;
+use tenon_operators::attributes::SumAttributes;
 use tenon_operators::{Launch, Operators, TensorMut, TensorRef};
 
 use crate::device::MyNpu;
@@ -106,11 +107,9 @@ impl Operators for MyNpu {
         _: Launch,
         out: &mut TensorMut<'_>,
         x: &TensorRef<'_>,
-        axis: &[i64],
-        _: bool,
-        reduce_all: bool,
+        with: &SumAttributes<'_>,
     ) -> Result<()> {
-        reduce(out, x, if reduce_all { &[] } else { axis }, 0.0, |sum, x| sum + x)
+        reduce(out, x, with, 0.0, |sum, x| sum + x)
     }
 
     #[data_types(FLOAT32)]
@@ -119,12 +118,9 @@ impl Operators for MyNpu {
         _: Launch,
         out: &mut TensorMut<'_>,
         x: &TensorRef<'_>,
-        axis: &[i64],
-        _: bool,
-        reduce_all: bool,
+        with: &SumAttributes<'_>,
     ) -> Result<()> {
-        let axis = if reduce_all { &[] } else { axis };
-        reduce(out, x, axis, f64::NEG_INFINITY, |max, x| if x > max || x.is_nan() { x } else { max })
+        reduce(out, x, with, f64::NEG_INFINITY, |max, x| if x > max || x.is_nan() { x } else { max })
     }
 
     #[data_types(FLOAT32)]
@@ -157,10 +153,11 @@ impl Operators for MyNpu {
 fn reduce(
     out: &mut TensorMut<'_>,
     x: &TensorRef<'_>,
-    axis: &[i64],
+    with: &SumAttributes<'_>,
     first: f64,
     combine: impl Fn(f64, f64) -> f64,
 ) -> Result<()> {
+    let axis = if with.reduce_all { &[] } else { with.axis };
     let rank = x.dims().len() as i64;
     let is_reduced = |index: usize| {
         axis.is_empty() || axis.contains(&(index as i64)) || axis.contains(&(index as i64 - rank))

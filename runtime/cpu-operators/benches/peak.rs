@@ -11,6 +11,7 @@ mod common;
 use common::medians;
 use cpu_operators::{Computing, use_onednn};
 use std::hint::black_box;
+use tenon_kernels::attributes::{ConvAttributes, SumAttributes};
 use tenon_kernels::conv::conv;
 use tenon_kernels::formulas::{activation, arithmetic, reduction};
 use tenon_kernels::matmul::matmul;
@@ -104,7 +105,20 @@ fn convolution(channels: usize, side: usize, kernel: usize) {
         || {
             let (out, paddings) =
                 (&mut ViewMut::of_slice(out.all_mut(), &image).unwrap(), [(kernel / 2) as i64; 2]);
-            conv(out, &x, &w, &[1; 2], &paddings, "EXPLICIT", &[1; 2], 1, "NCHW").unwrap();
+            conv(
+                out,
+                &x,
+                &w,
+                &ConvAttributes {
+                    strides: &[1; 2],
+                    paddings: &paddings,
+                    padding_algorithm: "EXPLICIT",
+                    dilations: &[1; 2],
+                    groups: 1,
+                    data_format: "NCHW",
+                },
+            )
+            .unwrap();
         },
         multiply_adds,
     );
@@ -130,7 +144,14 @@ fn loops(place: &str, size: usize) {
         &format!("`sum` of {size} elements, in {place}"),
         "GB/s",
         [bytes; 2],
-        || reduction::sum(&mut ViewMut::of_slice(&mut total, &[]).unwrap(), &left, &[], false, true).unwrap(),
+        || {
+            reduction::sum(
+                &mut ViewMut::of_slice(&mut total, &[]).unwrap(),
+                &left,
+                &SumAttributes { axis: &[], keep_dim: false, reduce_all: true },
+            )
+            .unwrap()
+        },
         || {
             black_box(read(black_box(x.all())));
         },

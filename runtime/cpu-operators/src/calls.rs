@@ -1,7 +1,7 @@
 //! The operators of the CPU device as calls of the functions of `tenon-kernels`, from the list of the spec.
 
 use tenon_kernels::formulas;
-use tenon_operators::Launch;
+use tenon_operators::{Launch, attributes};
 
 use crate::CpuOperators;
 use crate::host::{done, meta, metas, optional_meta, optional_view, optional_views, ready, view};
@@ -13,25 +13,28 @@ macro_rules! implement {
         $method:ident(
             $($output:ident: $written:ident),*;
             $($input:ident: $read:ident),*;
+            $({$Attributes:ident; $($field:ident: $field_kind:ident $(= $field_default:expr)?),*})?
             $($attribute:ident: $kind:ident $(= $default:expr)?),*
-        ) $(random($($random:ident),*))? = $work:ident($($with:tt)*);
+        ) $(random($($random:ident),*))? = $work:ident($($of:tt)*);
     )* })*) => {$(
         impl tenon_operators::$group for CpuOperators { $(
-            #[allow(clippy::too_many_arguments, reason = "a method has as many parameters as its entry in the spec")]
             fn $method(
                 &self,
                 launch: Launch,
                 $($output: tenon_operators::operator_parameter!($written),)*
                 $($input: tenon_operators::operator_parameter!($read),)*
+                $(with: &attributes::$Attributes,)?
                 $($attribute: tenon_operators::operator_parameter!($kind),)*
                 $($($random: i64,)*)?
             ) -> tenon_operators::operator_result!($work) {
+                $(let attributes::$Attributes { $($field),* } = *with;)?
                 $work! {
                     $method launch
                     ($($output: $written)*)
                     ($($input: $read)*)
+                    {$($Attributes $($field: $field_kind)*)?}
                     ($($attribute: $kind)* $($($random: integer)*)?)
-                    $($with)*
+                    $($of)*
                 }
             }
         )* }
@@ -42,16 +45,21 @@ macro_rules! implement {
 macro_rules! kernel {
     (
         $method:ident $launch:ident
-        ($($output:ident: $written:ident)*) ($($input:ident: $read:ident)*) ($($attribute:ident: $kind:ident)*)
+        ($($output:ident: $written:ident)*) ($($input:ident: $read:ident)*)
+        {$($Attributes:ident $($field:ident: $field_kind:ident)*)?} ($($attribute:ident: $kind:ident)*)
         $($function:ident)::+
     ) => {{
         let mut call = Call::new($launch);
         $(own!(call $output $written);)*
         $(own!(call $input $read);)*
+        $($(own!(call $field $field_kind);)*)?
         $(own!(call $attribute $kind);)*
         call.run(stringify!($method), move || {
             tenon_kernels::$($function)::+(
-                $(pass!($output $written),)* $(pass!($input $read),)* $(pass!($attribute $kind),)*
+                $(pass!($output $written),)*
+                $(pass!($input $read),)*
+                $(&attributes::$Attributes { $($field: pass!($field $field_kind)),* },)?
+                $(pass!($attribute $kind),)*
             )
         })
     }};
@@ -61,7 +69,8 @@ macro_rules! kernel {
 macro_rules! formula {
     (
         $method:ident $launch:ident
-        ($output:ident: $written:ident) ($($input:ident: $read:ident)*) ($($attribute:ident: $kind:ident)*)
+        ($output:ident: $written:ident) ($($input:ident: $read:ident)*)
+        {$($Attributes:ident $($field:ident: $field_kind:ident)*)?} ($($attribute:ident: $kind:ident)*)
         $($function:ident)::+
     ) => {{
         let mut call = Call::new($launch);
@@ -69,7 +78,7 @@ macro_rules! formula {
         $(own!(call $input $read);)*
         expect_shape(&$output, &[$(&$input),*])?;
         call.run(stringify!($method), move || {
-            formulas::$($function)::+(&mut $output, $(&$input,)* $($attribute),*)
+            formulas::$($function)::+(&mut $output, $(&$input,)* $($($field,)*)? $($attribute),*)
         })
     }};
 }
@@ -78,7 +87,8 @@ macro_rules! formula {
 macro_rules! gradient {
     (
         $method:ident $launch:ident
-        ($output:ident: $written:ident) ($($input:ident: $read:ident)*) ($($attribute:ident: $kind:ident)*)
+        ($output:ident: $written:ident) ($($input:ident: $read:ident)*)
+        {$($Attributes:ident $($field:ident: $field_kind:ident)*)?} ($($attribute:ident: $kind:ident)*)
         $($function:ident)::+; $($used:ident),*
     ) => {{
         let mut call = Call::new($launch);
@@ -87,7 +97,7 @@ macro_rules! gradient {
         let dims = common_shape(&[$(&$input),*])?;
         call.run(stringify!($method), move || {
             gradient(&mut $output, &dims, |gradient| {
-                formulas::$($function)::+(gradient, $(&$used,)* $($attribute),*)
+                formulas::$($function)::+(gradient, $(&$used,)* $($($field,)*)? $($attribute),*)
             })
         })
     }};
@@ -95,7 +105,7 @@ macro_rules! gradient {
 
 /// Computes the gradient of an operand that the result equals.
 macro_rules! same {
-    ($method:ident $launch:ident ($output:ident: $written:ident) ($input:ident: $read:ident) ()) => {{
+    ($method:ident $launch:ident ($output:ident: $written:ident) ($input:ident: $read:ident) {} ()) => {{
         let mut call = Call::new($launch);
         own!(call $output $written);
         own!(call $input $read);
@@ -106,13 +116,16 @@ macro_rules! same {
 /// Computes the shape of an output, after waiting for the elements that it depends on.
 macro_rules! shape {
     (
-        $method:ident $launch:ident () ($($input:ident: $read:ident)*) ($($attribute:ident: $kind:ident)*)
+        $method:ident $launch:ident () ($($input:ident: $read:ident)*)
+        {$($Attributes:ident $($field:ident: $field_kind:ident)*)?} ($($attribute:ident: $kind:ident)*)
         $($function:ident)::+; $($taken:ident: $form:ident),*
     ) => {{
         if false $(|| is_read!($taken $form))* {
             ready($launch)?;
         }
-        done(tenon_kernels::$($function)::+($(take!($taken $form),)* $($attribute),*))
+        done(tenon_kernels::$($function)::+(
+            $(take!($taken $form),)* $(&attributes::$Attributes { $($field),* },)? $($attribute),*
+        ))
     }};
 }
 

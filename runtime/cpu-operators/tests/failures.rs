@@ -2,6 +2,7 @@
 
 use std::env;
 use std::process::Command;
+use tenon_operators::attributes::SumAttributes;
 
 use cpu_operators::CpuOperators;
 use tenon::DevicePtr;
@@ -21,7 +22,7 @@ const LEN: usize = 1 << 16;
 fn failed_kernel_on_a_stream_says_why_on_standard_error() {
     let test = "failed_kernel_on_a_stream_says_why_on_standard_error";
     expect_line(test, "the operator sum failed after its call had returned: axis 3", |launch, out, x| {
-        CpuOperators.sum(launch, out, x, &[3], false, false)
+        CpuOperators.sum(launch, out, x, &SumAttributes { axis: &[3], keep_dim: false, reduce_all: false })
     });
 }
 

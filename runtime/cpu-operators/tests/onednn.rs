@@ -3,6 +3,7 @@
 //! The variable `TENON_DNNL` names the library, as in programs; `cargo xtask test` sets it to that of PaddlePaddle.
 
 use cpu_operators::onednn::{Library, Unusable};
+use tenon_kernels::attributes::ConvAttributes;
 use tenon_kernels::provider::{Factor, Geometry, Pass};
 use tenon_kernels::{DType, View, ViewMut, bf16, conv, matmul};
 
@@ -79,20 +80,56 @@ impl Case {
         let result = match pass {
             Pass::Small => {
                 let mut out = ViewMut::of_slice(&mut out, &small).unwrap();
-                conv::conv(&mut out, &x, &w, &strides, &paddings, "EXPLICIT", &dilations, groups, "NCDHW")
+                conv::conv(
+                    &mut out,
+                    &x,
+                    &w,
+                    &ConvAttributes {
+                        strides: &strides,
+                        paddings: &paddings,
+                        padding_algorithm: "EXPLICIT",
+                        dilations: &dilations,
+                        groups,
+                        data_format: "NCDHW",
+                    },
+                )
             }
             Pass::Large => {
                 let mut dx = ViewMut::of_slice(&mut out, &large).unwrap();
                 let dx = Some(&mut dx);
                 conv::conv_grad(
-                    dx, None, &x, &w, &y, &strides, &paddings, "EXPLICIT", &dilations, groups, "NCDHW",
+                    dx,
+                    None,
+                    &x,
+                    &w,
+                    &y,
+                    &ConvAttributes {
+                        strides: &strides,
+                        paddings: &paddings,
+                        padding_algorithm: "EXPLICIT",
+                        dilations: &dilations,
+                        groups,
+                        data_format: "NCDHW",
+                    },
                 )
             }
             Pass::Kernels => {
                 let mut dw = ViewMut::of_slice(&mut out, &kernels).unwrap();
                 let dw = Some(&mut dw);
                 conv::conv_grad(
-                    None, dw, &x, &w, &y, &strides, &paddings, "EXPLICIT", &dilations, groups, "NCDHW",
+                    None,
+                    dw,
+                    &x,
+                    &w,
+                    &y,
+                    &ConvAttributes {
+                        strides: &strides,
+                        paddings: &paddings,
+                        padding_algorithm: "EXPLICIT",
+                        dilations: &dilations,
+                        groups,
+                        data_format: "NCDHW",
+                    },
                 )
             }
         };

@@ -9,6 +9,7 @@ use proptest::prelude::*;
 use tenon::DevicePtr;
 use tenon::device::{DataType, Device, DeviceId, Event, Plugin, Stream};
 use tenon_cpu::Cpu;
+use tenon_operators::attributes::SumAttributes;
 use tenon_operators::{Arithmetic, Expansion, Indexing, Launch, Layout, Reduction, TensorMut, TensorRef};
 
 const DEVICE: DeviceId = DeviceId(0);
@@ -331,7 +332,9 @@ fn outputs_in_host_memory_are_computed_before_the_call_returns() {
         let first = DevicePtr::from_ptr(&raw mut sum);
         // SAFETY: the number lives longer than the call.
         let mut out = unsafe { TensorMut::new(first, DataType::INT32, line(&[1])) }.unwrap();
-        CpuOperators.sum(launch, &mut out, &input, &[0], true, true).unwrap();
+        CpuOperators
+            .sum(launch, &mut out, &input, &SumAttributes { axis: &[0], keep_dim: true, reduce_all: true })
+            .unwrap();
         assert_eq!(std::hint::black_box(sum), 7 << 20);
     }
 }

@@ -16,6 +16,8 @@
 //! Operators that frameworks run in place take `&mut` slices and change them. Loops are simple,
 //! single-threaded, and written so that the compiler vectorises them.
 
+pub use tenon_operator_attributes as attributes;
+
 pub mod attention;
 pub mod cast;
 pub mod complex_numbers;

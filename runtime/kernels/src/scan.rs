@@ -5,6 +5,7 @@
 //! is not part of its own result. With `flatten`, the elements form a single row in row-major order, and the
 //! output has one dimension.
 
+use crate::attributes::{CumprodAttributes, CumsumAttributes};
 use crate::elements::accumulate::{with_float, with_number};
 use crate::error::{Error, Result, expect_shape};
 use crate::loops::convert::Compute;
@@ -61,14 +62,8 @@ fn scan<T: Compute + Slot>(
 ///
 /// # Errors
 /// [`Error::Axis`], [`Error::Shape`], [`Error::Type`] if a type is complex.
-pub fn cumsum(
-    out: &mut ViewMut<'_>,
-    x: &View<'_>,
-    axis: i64,
-    flatten: bool,
-    exclusive: bool,
-    reverse: bool,
-) -> Result<()> {
+pub fn cumsum(out: &mut ViewMut<'_>, x: &View<'_>, with: &CumsumAttributes) -> Result<()> {
+    let CumsumAttributes { axis, flatten, exclusive, reverse } = *with;
     let around = shape(out.dims(), x.dims(), axis, flatten)?;
     with_number!(x.dtype(), T => {
         scan::<T>(out, x, around, [exclusive, reverse], T::of(0.0), |sum, x| sum + x)
@@ -79,14 +74,8 @@ pub fn cumsum(
 ///
 /// # Errors
 /// As [`cumsum`].
-pub fn cumsum_grad(
-    dx: &mut ViewMut<'_>,
-    dout: &View<'_>,
-    axis: i64,
-    flatten: bool,
-    exclusive: bool,
-    reverse: bool,
-) -> Result<()> {
+pub fn cumsum_grad(dx: &mut ViewMut<'_>, dout: &View<'_>, with: &CumsumAttributes) -> Result<()> {
+    let CumsumAttributes { axis, flatten, exclusive, reverse } = *with;
     let around = shape(dout.dims(), dx.dims(), axis, flatten)?;
     with_number!(dout.dtype(), T => {
         scan::<T>(dx, dout, around, [exclusive, !reverse], T::of(0.0), |sum, dout| sum + dout)
@@ -97,7 +86,8 @@ pub fn cumsum_grad(
 ///
 /// # Errors
 /// As [`cumsum`].
-pub fn cumprod(out: &mut ViewMut<'_>, x: &View<'_>, axis: i64, exclusive: bool, reverse: bool) -> Result<()> {
+pub fn cumprod(out: &mut ViewMut<'_>, x: &View<'_>, with: &CumprodAttributes) -> Result<()> {
+    let CumprodAttributes { axis, exclusive, reverse } = *with;
     let around = shape(out.dims(), x.dims(), axis, false)?;
     with_number!(x.dtype(), T => {
         scan::<T>(out, x, around, [exclusive, reverse], T::of(1.0), |product, x| product * x)
@@ -116,10 +106,9 @@ pub fn cumprod_grad(
     dx: &mut ViewMut<'_>,
     x: &View<'_>,
     dout: &View<'_>,
-    axis: i64,
-    exclusive: bool,
-    reverse: bool,
+    with: &CumprodAttributes,
 ) -> Result<()> {
+    let CumprodAttributes { axis, exclusive, reverse } = *with;
     let around = shape(dx.dims(), x.dims(), axis, false)?;
     expect_shape(x.dims(), dout.dims())?;
     with_float!(dx.dtype(), T => {
@@ -165,14 +154,8 @@ fn log_add_exp<T: Floating>(a: T, b: T) -> T {
 ///
 /// # Errors
 /// As [`cumsum`], and [`Error::Type`] unless the tensors are floating-point.
-pub fn logcumsumexp(
-    out: &mut ViewMut<'_>,
-    x: &View<'_>,
-    axis: i64,
-    flatten: bool,
-    exclusive: bool,
-    reverse: bool,
-) -> Result<()> {
+pub fn logcumsumexp(out: &mut ViewMut<'_>, x: &View<'_>, with: &CumsumAttributes) -> Result<()> {
+    let CumsumAttributes { axis, flatten, exclusive, reverse } = *with;
     let around = shape(out.dims(), x.dims(), axis, flatten)?;
     with_float!(x.dtype(), T => {
         scan::<T>(out, x, around, [exclusive, reverse], T::NEG_INFINITY, log_add_exp)
@@ -189,11 +172,9 @@ pub fn logcumsumexp_grad(
     x: &View<'_>,
     out: &View<'_>,
     dout: &View<'_>,
-    axis: i64,
-    flatten: bool,
-    exclusive: bool,
-    reverse: bool,
+    with: &CumsumAttributes,
 ) -> Result<()> {
+    let CumsumAttributes { axis, flatten, exclusive, reverse } = *with;
     let around = shape(out.dims(), x.dims(), axis, flatten)?;
     expect_shape(out.dims(), dout.dims())?;
     expect_shape(x.dims(), dx.dims())?;

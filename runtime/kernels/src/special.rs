@@ -1,5 +1,6 @@
 //! Special functions, computed in float64: inverse error function, Bessel, gamma and related functions.
 
+use crate::attributes::RenormAttributes;
 use std::f64::consts::PI;
 
 use crate::error::{Result, expect_shape};
@@ -222,7 +223,8 @@ fn upper_gamma_of_large(a: f64, x: f64) -> f64 {
 /// # Errors
 /// [`Error::Shape`](crate::Error::Shape), [`Error::Axis`](crate::Error::Axis), [`Error::Type`](crate::Error::Type) if a
 /// type is complex.
-pub fn renorm(out: &mut ViewMut<'_>, x: &View<'_>, p: f64, axis: i64, max_norm: f64) -> Result<()> {
+pub fn renorm(out: &mut ViewMut<'_>, x: &View<'_>, with: &RenormAttributes) -> Result<()> {
+    let RenormAttributes { p, axis, max_norm } = *with;
     expect_shape(x.dims(), out.dims())?;
     let axis = axis::axis(axis, x.dims().len())?;
     let parts = x.dims()[axis];

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use tenon_operators::attributes::{DropoutAttributes, MergedMomentumAttributes, TopkAttributes};
 
 use tenon::DevicePtr;
 use tenon::device::{DataType, DeviceId, Result, Status, Stream};
@@ -88,10 +89,7 @@ fn launch_tensors_and_attributes_arrive() {
         &mut out,
         Some(&mut mask),
         &input(64),
-        0.5,
-        true,
-        "upscale",
-        &[1, -1],
+        &DropoutAttributes { p: 0.5, is_test: true, mode: "upscale", axis: &[1, -1] },
         7,
         8,
     );
@@ -121,12 +119,14 @@ fn lists_have_their_lengths() {
         &[],
         &[input(67), input(68), input(69)],
         None,
-        0.25,
-        false,
-        &["l2_decay", ""],
-        &[0.5, 2.0],
-        true,
-        4.0,
+        &MergedMomentumAttributes {
+            mu: 0.25,
+            use_nesterov: false,
+            regularization_method: &["l2_decay", ""],
+            regularization_coeff: &[0.5, 2.0],
+            multi_precision: true,
+            rescale_grad: 4.0,
+        },
     );
     let message = "param_out 2: - 1 at 96 4:1; - null; master_param_out 1: - null; \
                    param 2: - 11 at 64 2:-3 3:1; - 11 at 65 2:-3 3:1; master_param null 0: \
@@ -137,7 +137,12 @@ fn lists_have_their_lengths() {
 #[test]
 fn shapes_are_returned_unless_they_are_too_long() {
     let plugin = plugin("shapes");
-    assert_eq!(plugin.topk_out_shape(launch(), &input(64), 5, 0, true).unwrap(), [5, 3]);
+    assert_eq!(
+        plugin
+            .topk_out_shape(launch(), &input(64), &TopkAttributes { k: 5, axis: 0, largest: true })
+            .unwrap(),
+        [5, 3]
+    );
     let message = "`nonzero_out_shape` returned a shape of 17 dimensions".to_owned();
     assert_eq!(failure(plugin.nonzero_out_shape(launch(), &input(64))), (Status::INTERNAL_ERROR, message));
 }
@@ -156,8 +161,15 @@ fn failures_have_a_message() {
 #[test]
 fn text_with_a_zero_byte_arrives() {
     let (mut out, mut mask) = (output(96), output(128));
-    let result =
-        plugin("text").dropout(launch(), &mut out, Some(&mut mask), &input(64), 0.5, true, "", &[], 7, 8);
+    let result = plugin("text").dropout(
+        launch(),
+        &mut out,
+        Some(&mut mask),
+        &input(64),
+        &DropoutAttributes { p: 0.5, is_test: true, mode: "", axis: &[] },
+        7,
+        8,
+    );
     assert!(failure(result).1.ends_with("; 0.5 1  7 8"));
 }
 

@@ -4020,9 +4020,9 @@ typedef struct TenonSigmoidCrossEntropyWithLogitsGradArguments {
   const TenonTensor* weight;
   /** The gradient of the losses. */
   const TenonTensor* dout;
-  /** As for `sigmoid_cross_entropy_with_logits`. */
+  /** True to divide by the number of labels that count. */
   bool normalize;
-  /** As for `sigmoid_cross_entropy_with_logits`. */
+  /** A label that does not count. */
   int64_t ignore_index;
 } TenonSigmoidCrossEntropyWithLogitsGradArguments;
 
@@ -4259,13 +4259,13 @@ typedef struct TenonCrossEntropyWithSoftmaxGradArguments {
   const TenonTensor* softmax;
   /** The gradient of the loss. */
   const TenonTensor* dloss;
-  /** As for `cross_entropy_with_softmax`. */
+  /** True if labels are probabilities. */
   bool soft_label;
-  /** As for `cross_entropy_with_softmax`. */
+  /** True if softmax is applied to the logits. */
   bool use_softmax;
-  /** As for `cross_entropy_with_softmax`. */
+  /** The hard label whose loss is 0. */
   int64_t ignore_index;
-  /** As for `cross_entropy_with_softmax`. */
+  /** The dimension of the classes. */
   int64_t axis;
 } TenonCrossEntropyWithSoftmaxGradArguments;
 
@@ -4310,9 +4310,9 @@ typedef struct TenonNllLossGradArguments {
   const TenonTensor* total_weight;
   /** The gradient of the loss. */
   const TenonTensor* dout;
-  /** As for `nll_loss`. */
+  /** The label whose loss is 0. */
   int64_t ignore_index;
-  /** As for `nll_loss`. */
+  /** `mean`, `sum` or `none`. */
   TenonText reduction;
 } TenonNllLossGradArguments;
 
@@ -4390,9 +4390,9 @@ typedef struct TenonCtcLossGradArguments {
   const TenonTensor* target_lengths;
   /** The gradient of the losses. */
   const TenonTensor* dloss;
-  /** As for `ctc_loss`. */
+  /** The label that stands for none. */
   int64_t blank;
-  /** As for `ctc_loss`. */
+  /** True if infinite losses are set to zero. */
   bool zero_infinity;
 } TenonCtcLossGradArguments;
 
@@ -4615,9 +4615,9 @@ typedef struct TenonMatmulGradArguments {
   const TenonTensor* b;
   /** The gradient of the product. */
   const TenonTensor* dout;
-  /** As for `matmul`. */
+  /** True if the last two dimensions of `a` are swapped. */
   bool transpose_a;
-  /** As for `matmul`. */
+  /** True if the last two dimensions of `b` are swapped. */
   bool transpose_b;
 } TenonMatmulGradArguments;
 
@@ -4685,7 +4685,7 @@ typedef struct TenonCrossGradArguments {
   const TenonTensor* other;
   /** The gradient of the result. */
   const TenonTensor* dout;
-  /** As for `cross`. */
+  /** The dimension; 9 stands for the first one of three. */
   int64_t axis;
 } TenonCrossGradArguments;
 
@@ -4760,9 +4760,9 @@ typedef struct TenonMatmulWithFlattenGradArguments {
   const TenonTensor* b;
   /** The gradient of the product. */
   const TenonTensor* dout;
-  /** As for `matmul_with_flatten`. */
+  /** Number of dimensions of `a` that are rows. */
   int64_t x_num_col_dims;
-  /** As for `matmul_with_flatten`. */
+  /** Number of dimensions of `b` that are rows. */
   int64_t y_num_col_dims;
 } TenonMatmulWithFlattenGradArguments;
 
@@ -4807,9 +4807,9 @@ typedef struct TenonAddmmGradArguments {
   const TenonTensor* b;
   /** The gradient of the sum. */
   const TenonTensor* dout;
-  /** As for `addmm`. */
+  /** The factor of the tensor. */
   double beta;
-  /** As for `addmm`. */
+  /** The factor of the product. */
   double alpha;
 } TenonAddmmGradArguments;
 
@@ -4851,7 +4851,7 @@ typedef struct TenonEinsumGradArguments {
   size_t operands_count;
   /** The gradient of the sums. */
   const TenonTensor* dout;
-  /** As for `einsum`. */
+  /** The equation. */
   TenonText equation;
 } TenonEinsumGradArguments;
 
@@ -4961,7 +4961,7 @@ typedef struct TenonCholeskyGradArguments {
   const TenonTensor* out;
   /** The gradient of the triangles. */
   const TenonTensor* dout;
-  /** As for `cholesky`. */
+  /** Whether the triangle is an upper one. */
   bool upper;
 } TenonCholeskyGradArguments;
 
@@ -5001,7 +5001,7 @@ typedef struct TenonCholeskySolveGradArguments {
   const TenonTensor* out;
   /** The gradient of the solutions. */
   const TenonTensor* dout;
-  /** As for `cholesky_solve`. */
+  /** Whether the factors are upper triangles. */
   bool upper;
 } TenonCholeskySolveGradArguments;
 
@@ -5023,11 +5023,11 @@ typedef struct TenonTriangularSolveGradArguments {
   const TenonTensor* out;
   /** The gradient of the solutions. */
   const TenonTensor* dout;
-  /** As for `triangular_solve`. */
+  /** Whether the triangles are upper ones. */
   bool upper;
-  /** As for `triangular_solve`. */
+  /** Whether the triangles are transposed. */
   bool transpose;
-  /** As for `triangular_solve`. */
+  /** Whether the diagonals are taken to be 1. */
   bool unitriangular;
 } TenonTriangularSolveGradArguments;
 
@@ -5508,7 +5508,7 @@ typedef struct TenonMatrixPowerGradArguments {
   const TenonTensor* x;
   /** The gradient of the powers. */
   const TenonTensor* dout;
-  /** As for `matrix_power`. */
+  /** The exponent. */
   int64_t n;
 } TenonMatrixPowerGradArguments;
 
@@ -5581,7 +5581,7 @@ typedef struct TenonSoftmaxGradArguments {
   const TenonTensor* out;
   /** The gradient of the result. */
   const TenonTensor* dout;
-  /** As for `softmax`. */
+  /** The dimension; negative numbers count from the end. */
   int64_t axis;
 } TenonSoftmaxGradArguments;
 
@@ -5613,7 +5613,7 @@ typedef struct TenonLogSoftmaxGradArguments {
   const TenonTensor* out;
   /** The gradient of the result. */
   const TenonTensor* dout;
-  /** As for `log_softmax`. */
+  /** The dimension; negative numbers count from the end. */
   int64_t axis;
 } TenonLogSoftmaxGradArguments;
 
@@ -5666,9 +5666,9 @@ typedef struct TenonLayerNormGradArguments {
   const TenonTensor* variance;
   /** The gradient of the result. */
   const TenonTensor* dout;
-  /** As for `layer_norm`. */
+  /** Number that is added to the variance. */
   double epsilon;
-  /** As for `layer_norm`. */
+  /** The first dimension that is normalised. */
   int64_t begin_norm_axis;
 } TenonLayerNormGradArguments;
 
@@ -5773,11 +5773,11 @@ typedef struct TenonGroupNormGradArguments {
   const TenonTensor* variance;
   /** The gradient of the result. */
   const TenonTensor* dout;
-  /** As for `group_norm`. */
+  /** Number that is added to the variance. */
   double epsilon;
-  /** As for `group_norm`. */
+  /** The number of groups. */
   int64_t groups;
-  /** As for `group_norm`. */
+  /** The order of the dimensions: `NCHW`, `NHWC` or their like. */
   TenonText data_layout;
 } TenonGroupNormGradArguments;
 
@@ -5972,9 +5972,12 @@ typedef struct TenonAttentionGradArguments {
   const TenonTensor* mask;
   /** The gradient of the result. */
   const TenonTensor* dout;
-  /** As for `attention`. */
+  /** The factor of the scores. */
   double scale;
-  /** As for `attention`. */
+  /**
+   * Whether a query sees no keys behind its own place; the last query's place is that of the last
+   * key.
+   */
   bool causal;
 } TenonAttentionGradArguments;
 
@@ -6092,20 +6095,20 @@ typedef struct TenonConvGradArguments {
   const TenonTensor* filter;
   /** The gradient of the result. */
   const TenonTensor* dout;
-  /** As for `conv`. */
+  /** Step of the window along each dimension. */
   const int64_t* strides;
   size_t strides_count;
-  /** As for `conv`. */
+  /** Zeros before and after each dimension: one number for both, or two. */
   const int64_t* paddings;
   size_t paddings_count;
-  /** As for `conv`. */
+  /** `EXPLICIT`, or `SAME` or `VALID` instead of `paddings`. */
   TenonText padding_algorithm;
-  /** As for `conv`. */
+  /** Distance between elements of the window along each dimension. */
   const int64_t* dilations;
   size_t dilations_count;
-  /** As for `conv`. */
+  /** The number of groups of channels, each of which has filters of its own. */
   int64_t groups;
-  /** As for `conv`. */
+  /** The order of the dimensions of the images: `NCHW`, `NHWC` or their like. */
   TenonText data_format;
 } TenonConvGradArguments;
 
@@ -6159,20 +6162,23 @@ typedef struct TenonConvTransposeGradArguments {
   const TenonTensor* filter;
   /** The gradient of the result. */
   const TenonTensor* dout;
-  /** As for `conv_transpose`. */
+  /** Step of the window along each dimension. */
   const int64_t* strides;
   size_t strides_count;
-  /** As for `conv_transpose`. */
+  /**
+   * Number of elements that are cut off before and after each dimension: one number for both, or
+   * two.
+   */
   const int64_t* paddings;
   size_t paddings_count;
-  /** As for `conv_transpose`. */
+  /** `EXPLICIT`, or `SAME` or `VALID` instead of `paddings`. */
   TenonText padding_algorithm;
-  /** As for `conv_transpose`. */
+  /** Distance between elements of the window along each dimension. */
   const int64_t* dilations;
   size_t dilations_count;
-  /** As for `conv_transpose`. */
+  /** The number of groups of channels, each of which has filters of its own. */
   int64_t groups;
-  /** As for `conv_transpose`. */
+  /** The order of the dimensions of the images: `NCHW`, `NHWC` or their like. */
   TenonText data_format;
 } TenonConvTransposeGradArguments;
 
@@ -6227,28 +6233,28 @@ typedef struct TenonPoolGradArguments {
   const TenonTensor* x;
   /** The gradient of the result. */
   const TenonTensor* dout;
-  /** As for `pool`. */
+  /** The size of the window. */
   const int64_t* kernel_size;
   size_t kernel_size_count;
-  /** As for `pool`. */
+  /** Step of the window along each dimension. */
   const int64_t* strides;
   size_t strides_count;
-  /** As for `pool`. */
+  /** Elements before and after each dimension that do not count. */
   const int64_t* paddings;
   size_t paddings_count;
-  /** As for `pool`. */
+  /** True if a window that leaves the padded image counts. */
   bool ceil_mode;
-  /** As for `pool`. */
+  /** True if an average leaves the padding out. */
   bool exclusive;
-  /** As for `pool`. */
+  /** The order of the dimensions. */
   TenonText data_format;
-  /** As for `pool`. */
+  /** `max` or `avg`. */
   TenonText pooling_type;
-  /** As for `pool`. */
+  /** True if the window is the whole image. */
   bool global_pooling;
-  /** As for `pool`. */
+  /** True if `kernel_size` is the size of the result, and windows follow from it. */
   bool adaptive;
-  /** As for `pool`. */
+  /** `EXPLICIT`, or `SAME` or `VALID` instead of `paddings`. */
   TenonText padding_algorithm;
 } TenonPoolGradArguments;
 
@@ -6366,7 +6372,7 @@ typedef struct TenonEmbeddingGradArguments {
   const TenonTensor* x;
   /** The gradient of the rows. */
   const TenonTensor* dout;
-  /** As for `embedding`. */
+  /** The index whose row is zeros. */
   int64_t padding_idx;
 } TenonEmbeddingGradArguments;
 
@@ -6401,7 +6407,7 @@ typedef struct TenonGatherGradArguments {
   const TenonTensor* index;
   /** The gradient of the parts. */
   const TenonTensor* dout;
-  /** As for `gather`. */
+  /** The dimension. */
   int64_t axis;
 } TenonGatherGradArguments;
 
@@ -6507,7 +6513,7 @@ typedef struct TenonTakeAlongAxisGradArguments {
   const TenonTensor* index;
   /** The gradient of the elements. */
   const TenonTensor* dout;
-  /** As for `take_along_axis`. */
+  /** The dimension. */
   int64_t axis;
 } TenonTakeAlongAxisGradArguments;
 
@@ -6881,12 +6887,12 @@ typedef struct TenonSumGradArguments {
   const TenonTensor* dx;
   /** The gradient of the result. */
   const TenonTensor* dout;
-  /** As for `sum`. */
+  /** The dimensions; negative numbers count from the end. None stands for all. */
   const int64_t* axis;
   size_t axis_count;
-  /** As for `sum`. */
+  /** True if the dimensions stay, with the length one. */
   bool keep_dim;
-  /** As for `sum`. */
+  /** True if all dimensions are reduced. */
   bool reduce_all;
 } TenonSumGradArguments;
 
@@ -6927,12 +6933,12 @@ typedef struct TenonNansumGradArguments {
   const TenonTensor* x;
   /** The gradient of the result. */
   const TenonTensor* dout;
-  /** As for `nansum`. */
+  /** The dimensions; negative numbers count from the end. None stands for all. */
   const int64_t* axis;
   size_t axis_count;
-  /** As for `nansum`. */
+  /** True if the dimensions stay, with the length one. */
   bool keep_dim;
-  /** As for `nansum`. */
+  /** True if all dimensions are reduced. */
   bool reduce_all;
 } TenonNansumGradArguments;
 
@@ -6971,12 +6977,12 @@ typedef struct TenonMeanGradArguments {
   const TenonTensor* dx;
   /** The gradient of the result. */
   const TenonTensor* dout;
-  /** As for `mean`. */
+  /** The dimensions; negative numbers count from the end. None stands for all. */
   const int64_t* axis;
   size_t axis_count;
-  /** As for `mean`. */
+  /** True if the dimensions stay, with the length one. */
   bool keep_dim;
-  /** As for `mean`. */
+  /** True if all dimensions are reduced. */
   bool reduce_all;
 } TenonMeanGradArguments;
 
@@ -7045,12 +7051,12 @@ typedef struct TenonProdGradArguments {
   const TenonTensor* x;
   /** The gradient of the result. */
   const TenonTensor* dout;
-  /** As for `prod`. */
+  /** The dimensions; negative numbers count from the end. None stands for all. */
   const int64_t* axis;
   size_t axis_count;
-  /** As for `prod`. */
+  /** True if the dimensions stay, with the length one. */
   bool keep_dim;
-  /** As for `prod`. */
+  /** True if all dimensions are reduced. */
   bool reduce_all;
 } TenonProdGradArguments;
 
@@ -7227,9 +7233,9 @@ typedef struct TenonMaxWithIndicesArguments {
   const TenonTensor* x;
   /** The dimension; negative numbers count from the end. */
   int64_t axis;
-  /** Whether the dimension stays, with the length one. */
+  /** True if the dimension stays, with the length one. */
   bool keep_dim;
-  /** Whether the index is that among all elements in row-major order. */
+  /** True if the index is that among all elements in row-major order. */
   bool flatten;
 } TenonMaxWithIndicesArguments;
 
@@ -7249,9 +7255,9 @@ typedef struct TenonMinWithIndicesArguments {
   const TenonTensor* x;
   /** The dimension; negative numbers count from the end. */
   int64_t axis;
-  /** Whether the dimension stays, with the length one. */
+  /** True if the dimension stays, with the length one. */
   bool keep_dim;
-  /** Whether the index is that among all elements in row-major order. */
+  /** True if the index is that among all elements in row-major order. */
   bool flatten;
 } TenonMinWithIndicesArguments;
 
@@ -7292,12 +7298,12 @@ typedef struct TenonLogsumexpGradArguments {
   const TenonTensor* out;
   /** The gradient of the result. */
   const TenonTensor* dout;
-  /** As for `logsumexp`. */
+  /** The dimensions; negative numbers count from the end. None stands for all. */
   const int64_t* axis;
   size_t axis_count;
-  /** As for `logsumexp`. */
+  /** True if the dimensions stay, with the length one. */
   bool keep_dim;
-  /** As for `logsumexp`. */
+  /** True if all dimensions are reduced. */
   bool reduce_all;
 } TenonLogsumexpGradArguments;
 
@@ -7339,13 +7345,13 @@ typedef struct TenonPNormGradArguments {
   const TenonTensor* out;
   /** The gradient of the result. */
   const TenonTensor* dout;
-  /** As for `p_norm`. */
+  /** The order; 0 counts the elements other than zero, infinities choose the largest or smallest. */
   double porder;
-  /** As for `p_norm`. */
+  /** The dimension; negative numbers count from the end. */
   int64_t axis;
-  /** As for `p_norm`. */
+  /** True if the dimension stays, with the length one. */
   bool keep_dim;
-  /** As for `p_norm`. */
+  /** True if all dimensions are reduced. */
   bool asvector;
 } TenonPNormGradArguments;
 
@@ -7440,12 +7446,12 @@ typedef struct TenonFrobeniusNormGradArguments {
   const TenonTensor* out;
   /** The gradient of the result. */
   const TenonTensor* dout;
-  /** As for `frobenius_norm`. */
+  /** The dimensions; negative numbers count from the end. None stands for all. */
   const int64_t* axis;
   size_t axis_count;
-  /** As for `frobenius_norm`. */
+  /** True if the dimensions stay, with the length one. */
   bool keep_dim;
-  /** As for `frobenius_norm`. */
+  /** True if all dimensions are reduced. */
   bool reduce_all;
 } TenonFrobeniusNormGradArguments;
 
@@ -7592,13 +7598,13 @@ typedef struct TenonCumsumGradArguments {
   const TenonTensor* dx;
   /** The gradient of the result. */
   const TenonTensor* dout;
-  /** As for `cumsum`. */
+  /** The dimension; negative numbers count from the end. */
   int64_t axis;
-  /** As for `cumsum`. */
+  /** True if the elements are in one row, in row-major order. */
   bool flatten;
-  /** As for `cumsum`. */
+  /** True if an element is not part of its own result. */
   bool exclusive;
-  /** As for `cumsum`. */
+  /** True if the row runs from its end. */
   bool reverse;
 } TenonCumsumGradArguments;
 
@@ -7636,11 +7642,11 @@ typedef struct TenonCumprodGradArguments {
   const TenonTensor* x;
   /** The gradient of the result. */
   const TenonTensor* dout;
-  /** As for `cumprod`. */
+  /** The dimension; negative numbers count from the end. */
   int64_t axis;
-  /** As for `cumprod`. */
+  /** True if an element is not part of its own result. */
   bool exclusive;
-  /** As for `cumprod`. */
+  /** True if the row runs from its end. */
   bool reverse;
 } TenonCumprodGradArguments;
 
@@ -7680,13 +7686,13 @@ typedef struct TenonLogcumsumexpGradArguments {
   const TenonTensor* out;
   /** The gradient of the result. */
   const TenonTensor* dout;
-  /** As for `logcumsumexp`. */
+  /** The dimension; negative numbers count from the end. */
   int64_t axis;
-  /** As for `logcumsumexp`. */
+  /** True if the elements are in one row, in row-major order. */
   bool flatten;
-  /** As for `logcumsumexp`. */
+  /** True if an element is not part of its own result. */
   bool exclusive;
-  /** As for `logcumsumexp`. */
+  /** True if the row runs from its end. */
   bool reverse;
 } TenonLogcumsumexpGradArguments;
 
@@ -7740,7 +7746,7 @@ typedef struct TenonCumextremumGradArguments {
   const TenonTensor* indices;
   /** The gradient of the result. */
   const TenonTensor* dout;
-  /** As for `cummax`. */
+  /** The dimension; negative numbers count from the end. */
   int64_t axis;
 } TenonCumextremumGradArguments;
 
@@ -7923,9 +7929,9 @@ typedef struct TenonModeGradArguments {
   const TenonTensor* indices;
   /** The gradient of the result. */
   const TenonTensor* dout;
-  /** As for `mode`. */
+  /** The dimension; negative numbers count from the end. */
   int64_t axis;
-  /** As for `mode`. */
+  /** True if the dimension stays, with the length one. */
   bool keep_dim;
 } TenonModeGradArguments;
 
@@ -8875,7 +8881,7 @@ typedef struct TenonIndexAddGradArguments {
   const TenonTensor* index;
   /** The gradient of the result. */
   const TenonTensor* dout;
-  /** As for `index_add`. */
+  /** The dimension. */
   int64_t axis;
 } TenonIndexAddGradArguments;
 
@@ -8917,7 +8923,7 @@ typedef struct TenonIndexPutGradArguments {
   size_t indices_count;
   /** The gradient of the result. */
   const TenonTensor* dout;
-  /** As for `index_put`. */
+  /** True if values are added. */
   bool accumulate;
 } TenonIndexPutGradArguments;
 
@@ -8968,11 +8974,11 @@ typedef struct TenonPutAlongAxisGradArguments {
   const TenonTensor* out;
   /** The gradient of the result. */
   const TenonTensor* dout;
-  /** As for `put_along_axis`. */
+  /** The dimension. */
   int64_t axis;
-  /** As for `put_along_axis`. */
+  /** Operation that combines values. */
   TenonText reduce;
-  /** As for `put_along_axis`. */
+  /** True if the element of `x` is one of the values. */
   bool include_self;
 } TenonPutAlongAxisGradArguments;
 
@@ -9215,17 +9221,17 @@ typedef struct TenonRnnGradArguments {
   /** The gradients of the states behind the last step. */
   const TenonTensor* const* dstate;
   size_t dstate_count;
-  /** As for `rnn`. */
+  /** The probability, from 0 to 1. */
   double dropout_prob;
-  /** As for `rnn`. */
+  /** True if each layer also runs from the last step to the first. */
   bool is_bidirec;
-  /** As for `rnn`. */
+  /** The elements of a state. */
   int64_t hidden_size;
-  /** As for `rnn`. */
+  /** Number of layers. */
   int64_t num_layers;
-  /** As for `rnn`. */
+  /** `LSTM`, `GRU`, `RNN_TANH` or `RNN_RELU`. */
   TenonText mode;
-  /** As for `rnn`. */
+  /** True if nothing is dropped. */
   bool is_test;
 } TenonRnnGradArguments;
 
@@ -9423,7 +9429,7 @@ typedef struct TenonTileGradArguments {
   const TenonTensor* dx;
   /** The gradient of the result. */
   const TenonTensor* dout;
-  /** As for `tile`. */
+  /** Number of repetitions along each dimension; along the last ones, if there are fewer numbers. */
   const int64_t* repeat_times;
   size_t repeat_times_count;
 } TenonTileGradArguments;
@@ -9470,7 +9476,7 @@ typedef struct TenonRepeatInterleaveGradArguments {
   const TenonTensor* dout;
   /** As for `repeat_interleave`. */
   const TenonTensor* repeats;
-  /** As for `repeat_interleave`. */
+  /** The dimension. */
   int64_t dim;
 } TenonRepeatInterleaveGradArguments;
 
@@ -9500,9 +9506,9 @@ typedef struct TenonRepeatInterleaveEvenlyGradArguments {
   const TenonTensor* dx;
   /** The gradient of the result. */
   const TenonTensor* dout;
-  /** As for `repeat_interleave_evenly`. */
+  /** Number of repetitions. */
   int64_t repeats;
-  /** As for `repeat_interleave_evenly`. */
+  /** The dimension. */
   int64_t dim;
 } TenonRepeatInterleaveEvenlyGradArguments;
 
@@ -9623,16 +9629,16 @@ typedef struct TenonSliceGradArguments {
   const TenonTensor* dx;
   /** The gradient of the result. */
   const TenonTensor* dout;
-  /** As for `slice`. */
+  /** The dimensions. */
   const int64_t* axes;
   size_t axes_count;
-  /** As for `slice`. */
+  /** The first index along each. */
   const int64_t* starts;
   size_t starts_count;
-  /** As for `slice`. */
+  /** The index behind the last one along each. */
   const int64_t* ends;
   size_t ends_count;
-  /** As for `slice`. */
+  /** Dimensions of one that the result lacks. */
   const int64_t* decrease_axis;
   size_t decrease_axis_count;
 } TenonSliceGradArguments;
@@ -9673,16 +9679,16 @@ typedef struct TenonStridedSliceGradArguments {
   const TenonTensor* dx;
   /** The gradient of the result. */
   const TenonTensor* dout;
-  /** As for `strided_slice`. */
+  /** The dimensions. */
   const int64_t* axes;
   size_t axes_count;
-  /** As for `strided_slice`. */
+  /** The first index along each. */
   const int64_t* starts;
   size_t starts_count;
-  /** As for `strided_slice`. */
+  /** The index behind the last one along each. */
   const int64_t* ends;
   size_t ends_count;
-  /** As for `strided_slice`. */
+  /** The steps, which may be negative. */
   const int64_t* strides;
   size_t strides_count;
 } TenonStridedSliceGradArguments;
@@ -9830,10 +9836,10 @@ typedef struct TenonRollGradArguments {
   const TenonTensor* dx;
   /** The gradient of the result. */
   const TenonTensor* dout;
-  /** As for `roll`. */
+  /** Number of places along each dimension. */
   const int64_t* shifts;
   size_t shifts_count;
-  /** As for `roll`. */
+  /** The dimensions. None stands for the elements in row-major order. */
   const int64_t* axis;
   size_t axis_count;
 } TenonRollGradArguments;
@@ -9863,7 +9869,7 @@ typedef struct TenonTransposeGradArguments {
   const TenonTensor* dx;
   /** The gradient of the result. */
   const TenonTensor* dout;
-  /** As for `transpose`. */
+  /** Which dimension comes at each place. */
   const int64_t* axis;
   size_t axis_count;
 } TenonTransposeGradArguments;
@@ -9938,11 +9944,11 @@ typedef struct TenonDiagonalGradArguments {
   const TenonTensor* dx;
   /** The gradient of the result. */
   const TenonTensor* dout;
-  /** As for `diagonal`. */
+  /** The diagonal. */
   int64_t offset;
-  /** As for `diagonal`. */
+  /** The rows. */
   int64_t axis1;
-  /** As for `diagonal`. */
+  /** The columns. */
   int64_t axis2;
 } TenonDiagonalGradArguments;
 
@@ -10064,11 +10070,11 @@ typedef struct TenonFillDiagonalTensorGradArguments {
   const TenonTensor* dx;
   /** The gradient of the result. */
   const TenonTensor* dout;
-  /** As for `fill_diagonal_tensor`. */
+  /** The diagonal. */
   int64_t offset;
-  /** As for `fill_diagonal_tensor`. */
+  /** The rows. */
   int64_t dim1;
-  /** As for `fill_diagonal_tensor`. */
+  /** The columns. */
   int64_t dim2;
 } TenonFillDiagonalTensorGradArguments;
 
@@ -10118,11 +10124,11 @@ typedef struct TenonTraceGradArguments {
   const TenonTensor* dx;
   /** The gradient of the result. */
   const TenonTensor* dout;
-  /** As for `trace`. */
+  /** The diagonal. */
   int64_t offset;
-  /** As for `trace`. */
+  /** The rows. */
   int64_t axis1;
-  /** As for `trace`. */
+  /** The columns. */
   int64_t axis2;
 } TenonTraceGradArguments;
 
@@ -10169,16 +10175,16 @@ typedef struct TenonUnfoldGradArguments {
   const TenonTensor* dx;
   /** The gradient of the result. */
   const TenonTensor* dout;
-  /** As for `unfold`. */
+  /** Height and width of the windows. */
   const int64_t* kernel_sizes;
   size_t kernel_sizes_count;
-  /** As for `unfold`. */
+  /** The ways from a window to the next ones. */
   const int64_t* strides;
   size_t strides_count;
-  /** As for `unfold`. */
+  /** The widths of a border of zeros: two of them, or up, left, down and right. */
   const int64_t* paddings;
   size_t paddings_count;
-  /** As for `unfold`. */
+  /** The ways between the elements of a window. */
   const int64_t* dilations;
   size_t dilations_count;
 } TenonUnfoldGradArguments;
@@ -10195,16 +10201,16 @@ typedef struct TenonFoldArguments {
   const TenonTensor* out;
   /** The windows as columns. */
   const TenonTensor* x;
-  /** As for `unfold`. */
+  /** Height and width of the windows. */
   const int64_t* kernel_sizes;
   size_t kernel_sizes_count;
-  /** As for `unfold`. */
+  /** The ways from a window to the next ones. */
   const int64_t* strides;
   size_t strides_count;
-  /** As for `unfold`. */
+  /** The widths of a border of zeros: two of them, or up, left, down and right. */
   const int64_t* paddings;
   size_t paddings_count;
-  /** As for `unfold`. */
+  /** The ways between the elements of a window. */
   const int64_t* dilations;
   size_t dilations_count;
 } TenonFoldArguments;
@@ -10221,16 +10227,16 @@ typedef struct TenonFoldGradArguments {
   const TenonTensor* dx;
   /** The gradient of the result. */
   const TenonTensor* dout;
-  /** As for `unfold`. */
+  /** Height and width of the windows. */
   const int64_t* kernel_sizes;
   size_t kernel_sizes_count;
-  /** As for `unfold`. */
+  /** The ways from a window to the next ones. */
   const int64_t* strides;
   size_t strides_count;
-  /** As for `unfold`. */
+  /** The widths of a border of zeros: two of them, or up, left, down and right. */
   const int64_t* paddings;
   size_t paddings_count;
-  /** As for `unfold`. */
+  /** The ways between the elements of a window. */
   const int64_t* dilations;
   size_t dilations_count;
 } TenonFoldGradArguments;
@@ -10263,9 +10269,9 @@ typedef struct TenonPixelShuffleGradArguments {
   const TenonTensor* dx;
   /** The gradient of the result. */
   const TenonTensor* dout;
-  /** As for `pixel_shuffle`. */
+  /** The side of the squares. */
   int64_t upscale_factor;
-  /** As for `pixel_shuffle`. */
+  /** `NCHW` or `NHWC`. */
   TenonText data_format;
 } TenonPixelShuffleGradArguments;
 
@@ -10297,9 +10303,9 @@ typedef struct TenonPixelUnshuffleGradArguments {
   const TenonTensor* dx;
   /** The gradient of the result. */
   const TenonTensor* dout;
-  /** As for `pixel_unshuffle`. */
+  /** The side of the squares. */
   int64_t downscale_factor;
-  /** As for `pixel_unshuffle`. */
+  /** `NCHW` or `NHWC`. */
   TenonText data_format;
 } TenonPixelUnshuffleGradArguments;
 
@@ -10331,9 +10337,9 @@ typedef struct TenonChannelShuffleGradArguments {
   const TenonTensor* dx;
   /** The gradient of the result. */
   const TenonTensor* dout;
-  /** As for `channel_shuffle`. */
+  /** Number of groups. */
   int64_t groups;
-  /** As for `channel_shuffle`. */
+  /** `NCHW` or `NHWC`. */
   TenonText data_format;
 } TenonChannelShuffleGradArguments;
 
@@ -10367,11 +10373,11 @@ typedef struct TenonTemporalShiftGradArguments {
   const TenonTensor* dx;
   /** The gradient of the result. */
   const TenonTensor* dout;
-  /** As for `temporal_shift`. */
+  /** The frames of a video. */
   int64_t seg_num;
-  /** As for `temporal_shift`. */
+  /** The share of the channels that come from the frame before, and from the one behind. */
   double shift_ratio;
-  /** As for `temporal_shift`. */
+  /** `NCHW` or `NHWC`. */
   TenonText data_format;
 } TenonTemporalShiftGradArguments;
 
@@ -11106,11 +11112,11 @@ typedef struct TenonGridSampleGradArguments {
   const TenonTensor* grid;
   /** The gradient of the samples. */
   const TenonTensor* dout;
-  /** As for `grid_sample`. */
+  /** `bilinear`, `nearest` or `bicubic`. */
   TenonText mode;
-  /** As for `grid_sample`. */
+  /** `zeros`, `border` or `reflection`. */
   TenonText padding_mode;
-  /** As for `grid_sample`. */
+  /** True if -1 and 1 are centres of pixels. */
   bool align_corners;
 } TenonGridSampleGradArguments;
 
@@ -11164,15 +11170,15 @@ typedef struct TenonRoiAlignGradArguments {
   const TenonTensor* boxes_num;
   /** The gradient of the means. */
   const TenonTensor* dout;
-  /** As for `roi_align`. */
+  /** The number of cells in a column. */
   int64_t pooled_height;
-  /** As for `roi_align`. */
+  /** The number of cells in a row. */
   int64_t pooled_width;
-  /** As for `roi_align`. */
+  /** The factor from corners to pixels. */
   double spatial_scale;
-  /** As for `roi_align`. */
+  /** The number of samples of a cell in each direction; 0 or less: that of pixels, rounded up. */
   int64_t sampling_ratio;
-  /** As for `roi_align`. */
+  /** True if corners are shifted by half a pixel. */
   bool aligned;
 } TenonRoiAlignGradArguments;
 
@@ -11507,7 +11513,7 @@ typedef struct TenonPoolPointsGradArguments {
   const TenonTensor* indices;
   /** The gradient of the features of the groups. */
   const TenonTensor* dout;
-  /** As for `pool_points`. */
+  /** `sum`, `mean` or `max`. */
   TenonText method;
 } TenonPoolPointsGradArguments;
 
@@ -11553,7 +11559,7 @@ typedef struct TenonRoiAwarePoolGradArguments {
   const TenonTensor* voxels;
   /** The point of each maximum. */
   const TenonTensor* indices;
-  /** As for `roi_aware_pool`. */
+  /** True for means instead of maxima. */
   bool mean;
 } TenonRoiAwarePoolGradArguments;
 
@@ -11874,15 +11880,15 @@ typedef struct TenonPsaMaskGradArguments {
   const TenonTensor* dx;
   /** The gradient of the weights. */
   const TenonTensor* dout;
-  /** As for `psa_mask`. */
+  /** True to exchange the pixels of a pair. */
   bool distribute;
-  /** As for `psa_mask`. */
+  /** The height of a mask. */
   int64_t mask_height;
-  /** As for `psa_mask`. */
+  /** The width of a mask. */
   int64_t mask_width;
-  /** As for `psa_mask`. */
+  /** The row of the mask that belongs to its own pixel. */
   int64_t half_height;
-  /** As for `psa_mask`. */
+  /** The column of the mask that belongs to its own pixel. */
   int64_t half_width;
 } TenonPsaMaskGradArguments;
 
@@ -12004,11 +12010,11 @@ typedef struct TenonCarafeGradArguments {
   const TenonTensor* masks;
   /** The gradient of the result. */
   const TenonTensor* dout;
-  /** As for `carafe`. */
+  /** The height and the width of a window, odd. */
   int64_t kernel_size;
-  /** As for `carafe`. */
+  /** The number of groups of channels. */
   int64_t groups;
-  /** As for `carafe`. */
+  /** The factor of height and width. */
   int64_t scale;
 } TenonCarafeGradArguments;
 
@@ -12088,22 +12094,22 @@ typedef struct TenonCorrelationGradArguments {
   const TenonTensor* y;
   /** The gradient of the products. */
   const TenonTensor* dout;
-  /** As for `correlation`. */
+  /** The height and the width of a window. */
   const int64_t* kernel;
   size_t kernel_count;
-  /** As for `correlation`. */
+  /** The height and the width of a patch. */
   const int64_t* patch;
   size_t patch_count;
-  /** As for `correlation`. */
+  /** The distances of windows. */
   const int64_t* strides;
   size_t strides_count;
-  /** As for `correlation`. */
+  /** The rows and columns of zeros on each side. */
   const int64_t* paddings;
   size_t paddings_count;
-  /** As for `correlation`. */
+  /** The distances of the elements of a window. */
   const int64_t* dilations;
   size_t dilations_count;
-  /** As for `correlation`. */
+  /** The distances of the elements of a patch. */
   const int64_t* patch_dilations;
   size_t patch_dilations_count;
 } TenonCorrelationGradArguments;
@@ -12239,16 +12245,16 @@ typedef struct TenonDeformableColumnsGradArguments {
   const TenonTensor* mask;
   /** The gradient of the samples. */
   const TenonTensor* dout;
-  /** As for `deformable_columns`. */
+  /** The height and the width of a window. */
   const int64_t* kernel;
   size_t kernel_count;
-  /** As for `deformable_columns`. */
+  /** The distances of windows. */
   const int64_t* strides;
   size_t strides_count;
-  /** As for `deformable_columns`. */
+  /** The rows above the image, and the columns to its left, that windows begin at. */
   const int64_t* paddings;
   size_t paddings_count;
-  /** As for `deformable_columns`. */
+  /** The distances of the elements of a window. */
   const int64_t* dilations;
   size_t dilations_count;
 } TenonDeformableColumnsGradArguments;
@@ -12332,16 +12338,16 @@ typedef struct TenonDeformableConvGradArguments {
   const TenonTensor* mask;
   /** The gradient of the result. */
   const TenonTensor* dout;
-  /** As for `deformable_conv`. */
+  /** The distances of windows. */
   const int64_t* strides;
   size_t strides_count;
-  /** As for `deformable_conv`. */
+  /** The rows above the image, and the columns to its left, that windows begin at. */
   const int64_t* paddings;
   size_t paddings_count;
-  /** As for `deformable_conv`. */
+  /** The distances of the elements of a window. */
   const int64_t* dilations;
   size_t dilations_count;
-  /** As for `deformable_conv`. */
+  /** The number of groups of channels with their own weights. */
   int64_t groups;
 } TenonDeformableConvGradArguments;
 
@@ -12636,19 +12642,19 @@ typedef struct TenonRotatedRoiAlignGradArguments {
   const TenonTensor* boxes;
   /** The gradient of the means. */
   const TenonTensor* dout;
-  /** As for `rotated_roi_align`. */
+  /** The number of cells in a column. */
   int64_t pooled_height;
-  /** As for `rotated_roi_align`. */
+  /** The number of cells in a row. */
   int64_t pooled_width;
-  /** As for `rotated_roi_align`. */
+  /** The factor from sizes of regions to pixels. */
   double spatial_scale;
-  /** As for `rotated_roi_align`. */
+  /** The number of samples of a cell in each direction; 0 or less: that of pixels, rounded up. */
   int64_t sampling_ratio;
-  /** As for `rotated_roi_align`. */
+  /** True if centres are shifted by half a pixel; otherwise a region has at least one pixel. */
   bool aligned;
-  /** As for `rotated_roi_align`. */
+  /** True to rotate in the opposite direction. */
   bool clockwise;
-  /** As for `rotated_roi_align`. */
+  /** The number of channels of a group. */
   int64_t orientations;
 } TenonRotatedRoiAlignGradArguments;
 
@@ -12822,15 +12828,15 @@ typedef struct TenonDeformableRoiPoolGradArguments {
   const TenonTensor* offset;
   /** The gradient of the means. */
   const TenonTensor* dout;
-  /** As for `deformable_roi_pool`. */
+  /** The number of cells in a column. */
   int64_t pooled_height;
-  /** As for `deformable_roi_pool`. */
+  /** The number of cells in a row. */
   int64_t pooled_width;
-  /** As for `deformable_roi_pool`. */
+  /** The factor from corners to pixels. */
   double spatial_scale;
-  /** As for `deformable_roi_pool`. */
+  /** The number of samples of a cell in each direction; 0 or less: that of pixels, rounded up. */
   int64_t sampling_ratio;
-  /** As for `deformable_roi_pool`. */
+  /** The factor of the offsets. */
   double gamma;
 } TenonDeformableRoiPoolGradArguments;
 
@@ -12888,11 +12894,11 @@ typedef struct TenonPreciseRoiPoolGradArguments {
   const TenonTensor* boxes;
   /** The gradient of the means. */
   const TenonTensor* dout;
-  /** As for `precise_roi_pool`. */
+  /** The number of cells in a column. */
   int64_t pooled_height;
-  /** As for `precise_roi_pool`. */
+  /** The number of cells in a row. */
   int64_t pooled_width;
-  /** As for `precise_roi_pool`. */
+  /** The factor from corners to pixels. */
   double spatial_scale;
 } TenonPreciseRoiPoolGradArguments;
 
@@ -12958,7 +12964,7 @@ typedef struct TenonBorderAlignGradArguments {
   const TenonTensor* indices;
   /** The gradient of the samples. */
   const TenonTensor* dout;
-  /** As for `border_align`. */
+  /** The number of steps along a border. */
   int64_t pool_size;
 } TenonBorderAlignGradArguments;
 
@@ -12995,9 +13001,9 @@ typedef struct TenonRotatedFeatureAlignGradArguments {
   const TenonTensor* boxes;
   /** The gradient of the sums. */
   const TenonTensor* dout;
-  /** As for `rotated_feature_align`. */
+  /** The factor from sizes of boxes to pixels. */
   double spatial_scale;
-  /** As for `rotated_feature_align`. */
+  /** The number of places, 1 or 5. */
   int64_t points;
 } TenonRotatedFeatureAlignGradArguments;
 
@@ -13218,12 +13224,12 @@ typedef struct TenonFftC2cGradArguments {
   const TenonTensor* dx;
   /** The gradient of the transforms. */
   const TenonTensor* dout;
-  /** As for `fft_c2c`. */
+  /** The dimensions of a signal. */
   const int64_t* axes;
   size_t axes_count;
-  /** As for `fft_c2c`. */
+  /** `backward`, `forward` or `ortho`. */
   TenonText normalization;
-  /** As for `fft_c2c`. */
+  /** The direction. */
   bool forward;
 } TenonFftC2cGradArguments;
 
@@ -13261,14 +13267,17 @@ typedef struct TenonFftR2cGradArguments {
   const TenonTensor* dx;
   /** The gradient of the transforms. */
   const TenonTensor* dout;
-  /** As for `fft_r2c`. */
+  /** The dimensions of a signal. */
   const int64_t* axes;
   size_t axes_count;
-  /** As for `fft_r2c`. */
+  /** `backward`, `forward` or `ortho`. */
   TenonText normalization;
-  /** As for `fft_r2c`. */
+  /** The direction. */
   bool forward;
-  /** As for `fft_r2c`. */
+  /**
+   * True if the transform has only the first `n / 2 + 1` elements along the last of `axes`; the
+   * others are their conjugates.
+   */
   bool onesided;
 } TenonFftR2cGradArguments;
 
@@ -13306,14 +13315,14 @@ typedef struct TenonFftC2rGradArguments {
   const TenonTensor* dx;
   /** The gradient of the transforms. */
   const TenonTensor* dout;
-  /** As for `fft_c2r`. */
+  /** The dimensions of a signal. */
   const int64_t* axes;
   size_t axes_count;
-  /** As for `fft_c2r`. */
+  /** `backward`, `forward` or `ortho`. */
   TenonText normalization;
-  /** As for `fft_c2r`. */
+  /** The direction. */
   bool forward;
-  /** As for `fft_c2r`. */
+  /** The length of `out` along the last of `axes`; 0 stands for an even one. */
   int64_t last_dim_size;
 } TenonFftC2rGradArguments;
 
@@ -13350,11 +13359,11 @@ typedef struct TenonFrameGradArguments {
   const TenonTensor* dx;
   /** The gradient of the frames. */
   const TenonTensor* dout;
-  /** As for `frame`. */
+  /** The number of elements of a frame. */
   int64_t frame_length;
-  /** As for `frame`. */
+  /** The number of elements from the start of a frame to that of the next one. */
   int64_t hop_length;
-  /** As for `frame`. */
+  /** The dimension of the signals: -1 or 0. */
   int64_t axis;
 } TenonFrameGradArguments;
 
@@ -13948,7 +13957,7 @@ typedef struct TenonSendUvGradArguments {
   const TenonTensor* dst_index;
   /** The gradient of the messages. */
   const TenonTensor* dout;
-  /** As for `send_uv`. */
+  /** `ADD` or `MUL`. */
   TenonText message_op;
 } TenonSendUvGradArguments;
 
@@ -14976,13 +14985,13 @@ typedef struct TenonPsroiPoolGradArguments {
   const TenonTensor* boxes_num;
   /** The gradient of the means. */
   const TenonTensor* dout;
-  /** As for `psroi_pool`. */
+  /** The number of cells in a column. */
   int64_t pooled_height;
-  /** As for `psroi_pool`. */
+  /** The number of cells in a row. */
   int64_t pooled_width;
-  /** As for `psroi_pool`. */
+  /** The number of channels of the result. */
   int64_t output_channels;
-  /** As for `psroi_pool`. */
+  /** The factor from corners to pixels. */
   double spatial_scale;
 } TenonPsroiPoolGradArguments;
 

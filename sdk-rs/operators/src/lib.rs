@@ -60,12 +60,12 @@ mod layout;
 #[rustfmt::skip]
 mod plans;
 mod tensor;
-#[allow(clippy::too_many_arguments, reason = "a method has as many parameters as its entry in the spec")]
 mod traits;
 
 #[doc(hidden)]
 pub use tenon;
 pub use tenon_macros::operators;
+pub use tenon_operator_attributes as attributes;
 
 pub use composed::{Composed, Compositions, Temporaries};
 pub use layout::{Layout, broadcast, contiguous_strides};

@@ -22,7 +22,7 @@ use proc_macro2::TokenStream;
 pub use compute::Computations;
 pub use kernels::Kernels;
 pub use method::traits::signature_text;
-pub use operators::{Formulas, OperatorList, OperatorPlans, OperatorTraits};
+pub use operators::{Formulas, OperatorAttributes, OperatorList, OperatorPlans, OperatorTraits};
 pub use parts::{FileForm, RustFile};
 pub use table::trait_table::{SlotFilled, TraitEntry, TraitFunction, TraitTable, traits};
 

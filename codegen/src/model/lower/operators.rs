@@ -15,10 +15,11 @@ const DOMAIN: [f64; 2] = [-5.0, 5.0];
 
 /// Resolves the operators.
 pub(super) fn lower(trees: &OperatorTrees, sources: &Sources, diagnostics: &mut Diagnostics) -> Operators {
-    let mut lowerer = OperatorLowerer { sources, diagnostics, names: BTreeMap::new() };
+    let mut lowerer = OperatorLowerer { sources, diagnostics, names: BTreeMap::new(), stated: Vec::new() };
     let groups = trees.groups.iter().map(|node| {
         let name = prose(node, "group");
         let operators = node.items_of("operators").iter();
+        lowerer.stated.clear();
         OperatorGroup {
             operators: operators.filter_map(|node| lowerer.operator(&name, node)).collect(),
             name,
@@ -43,6 +44,16 @@ pub(super) struct OperatorLowerer<'a> {
     pub(super) diagnostics: &'a mut Diagnostics,
     /// The operators so far, with the places of their names.
     names: BTreeMap<String, Span>,
+    /// The attributes of the operators of the group so far.
+    stated: Vec<Stated>,
+}
+
+/// The attributes of an operator.
+struct Stated {
+    operator: String,
+    /// The operator whose entry states them.
+    by: String,
+    attributes: Vec<Attribute>,
 }
 
 /// The names that the formulas of an operator may use.
@@ -65,7 +76,7 @@ impl OperatorLowerer<'_> {
         let mut table = Table { names: Vec::new(), elements: elements(&types) };
         let inputs = self.inputs(node, &mut table);
         let outputs = self.outputs(node, &inputs, &mut table);
-        let attributes = self.attributes(node, &mut table);
+        let (attributes_of, attributes) = self.attributes(&name, node, &mut table);
         let body = match ["formula", "reduction", "kernel"].map(|key| node.get(key)) {
             [Some(formula), None, None] if has_reduced(node) => {
                 self.spread(group, node, formula, &attributes)?
@@ -90,6 +101,7 @@ impl OperatorLowerer<'_> {
             types,
             inputs,
             attributes,
+            attributes_of,
             outputs,
             body,
             sequence: Vec::new(),
@@ -259,23 +271,57 @@ impl OperatorLowerer<'_> {
         found
     }
 
-    fn attributes(&mut self, node: &Node, table: &mut Table) -> Vec<Attribute> {
-        let entries = node.entries_of("attributes");
-        let mut attributes = Vec::new();
-        for (index, (name, node)) in entries.iter().enumerate() {
-            let ty = node.text_of("type").and_then(AttributeType::of);
-            let Some(ty) = ty else { continue };
-            if let Some(ty) = ty.in_formulas() {
-                self.declare(table, &name.value, name.span, Variable::Attribute(index), ty);
+    /// Returns the attributes, and the operator whose entry states them.
+    fn attributes(
+        &mut self,
+        operator: &At<String>,
+        node: &Node,
+        table: &mut Table,
+    ) -> (String, Vec<Attribute>) {
+        let (by, attributes) = match node.get("attributes") {
+            Some(Node { content: Content::Text(_), .. }) => self.attributes_of_another(node),
+            _ => (operator.value.clone(), self.stated_attributes(node)),
+        };
+        let places: Vec<Span> = match node.entries_of("attributes") {
+            [] => vec![node.get("attributes").map_or(node.span, |node| node.span); attributes.len()],
+            entries => entries.iter().map(|(name, _)| name.span).collect(),
+        };
+        for ((index, attribute), place) in attributes.iter().enumerate().zip(places) {
+            if let Some(ty) = attribute.ty.in_formulas() {
+                self.declare(table, &attribute.name, place, Variable::Attribute(index), ty);
             }
-            attributes.push(Attribute {
+        }
+        let operator = operator.value.clone();
+        self.stated.push(Stated { operator, by: by.clone(), attributes: attributes.clone() });
+        (by, attributes)
+    }
+
+    fn stated_attributes(&mut self, node: &Node) -> Vec<Attribute> {
+        let attribute = |(name, node): &(At<String>, Node)| {
+            let ty = node.text_of("type").and_then(AttributeType::of)?;
+            Some(Attribute {
                 name: name.value.clone(),
                 ty,
                 default: node.get("default").and_then(|node| value(node, ty, self.diagnostics)),
                 doc: prose(node, "doc"),
-            });
+            })
+        };
+        node.entries_of("attributes").iter().filter_map(attribute).collect()
+    }
+
+    /// Finds the attributes of the operator that an entry names instead of its own.
+    fn attributes_of_another(&mut self, node: &Node) -> (String, Vec<Attribute>) {
+        let Some(name) = node.name_of("attributes") else { return Default::default() };
+        let found = self.stated.iter().find(|stated| stated.operator == name.value);
+        if let Some(Stated { by, attributes, .. }) = found {
+            return (by.clone(), attributes.clone());
         }
-        attributes
+        let message = format!("the group has no operator `{}` before this one", name.value);
+        Diagnostic::new(Code::OperatorForm, name.span, message)
+            .nearest(&name.value, self.stated.iter().map(|stated| stated.operator.as_str()))
+            .help("`attributes` names the operator whose attributes this one has too, or states its own")
+            .add_to(self.diagnostics);
+        Default::default()
     }
 
     fn parts(&mut self, node: &Node, table: &mut Table) -> Vec<(String, Formula)> {

@@ -147,6 +147,37 @@ typedef struct TenonBlendArguments {
 } TenonBlendArguments;
 
 /**
+ * @brief The arguments of `blend_grad`.
+ *
+ * Computes the gradient of `blend`.
+ */
+typedef struct TenonBlendGradArguments {
+  /** The gradient of the tensors. */
+  const TenonTensor* dx;
+  /** The gradient of the result. */
+  const TenonTensor* dout;
+  /** The dimension. */
+  int64_t axis;
+  /** The sizes. */
+  const int64_t* sizes;
+  size_t sizes_count;
+  /** The orders. */
+  const int64_t* orders;
+  size_t orders_count;
+  /** The factors. */
+  const double* factors;
+  size_t factors_count;
+  /** The mode. */
+  TenonText mode;
+  /** The names. */
+  const TenonText* names;
+  size_t names_count;
+  /** The others. */
+  const TenonText* others;
+  size_t others_count;
+} TenonBlendGradArguments;
+
+/**
  * @brief The arguments of `sample`.
  *
  * Random elements.
@@ -192,6 +223,10 @@ TENON_READER_(scale_dx, TenonScaleDxArguments, 4,
 TENON_READER_(blend, TenonBlendArguments, 12,
     TENON_OUTPUTS_(out) TENON_OPTIONAL_TENSOR_(norm) TENON_INPUTS_(x) TENON_OPTIONAL_TENSOR_(bias)
     TENON_OPTIONAL_INPUTS_(weights) TENON_INTEGER_(axis) TENON_INTEGERS_(sizes)
+    TENON_INTEGERS_OR_(orders, 1, INT64_MIN) TENON_NUMBERS_OR_(factors, 0.5, 2.0)
+    TENON_TEXT_OR_(mode, "sum") TENON_TEXTS_(names) TENON_TEXTS_OR_NONE_(others))
+TENON_READER_(blend_grad, TenonBlendGradArguments, 9,
+    TENON_TENSOR_(dx) TENON_TENSOR_(dout) TENON_INTEGER_(axis) TENON_INTEGERS_(sizes)
     TENON_INTEGERS_OR_(orders, 1, INT64_MIN) TENON_NUMBERS_OR_(factors, 0.5, 2.0)
     TENON_TEXT_OR_(mode, "sum") TENON_TEXTS_(names) TENON_TEXTS_OR_NONE_(others))
 TENON_READER_(sample, TenonSampleArguments, 4,

@@ -13,6 +13,7 @@ mod engine;
 mod geometry;
 mod half;
 
+use crate::attributes::{ConvAttributes, ConvTransposeAttributes};
 pub use crate::conv::geometry::{Geometry, Pass};
 use crate::elements::accumulate::with_float;
 use crate::error::{Error, Result, expect_shape};
@@ -28,17 +29,8 @@ use crate::tensor::{TensorMeta, View, ViewMut};
 ///
 /// # Errors
 /// [`Error::Rank`], [`Error::Shape`], [`Error::Attribute`], and [`Error::Type`] unless the tensors are floating-point.
-pub fn conv(
-    out: &mut ViewMut<'_>,
-    x: &View<'_>,
-    filter: &View<'_>,
-    strides: &[i64],
-    paddings: &[i64],
-    padding_algorithm: &str,
-    dilations: &[i64],
-    groups: i64,
-    data_format: &str,
-) -> Result<()> {
+pub fn conv(out: &mut ViewMut<'_>, x: &View<'_>, filter: &View<'_>, with: &ConvAttributes<'_>) -> Result<()> {
+    let ConvAttributes { strides, paddings, padding_algorithm, dilations, groups, data_format } = *with;
     let attributes = Attributes { strides, paddings, padding_algorithm, dilations, groups };
     let last = channels_last(data_format)?;
     let (x, out) = (channels_first(x, last), channels_first_mut(out, last));
@@ -57,16 +49,8 @@ pub fn conv(
 ///
 /// # Errors
 /// As [`conv`].
-pub fn shape(
-    x: TensorMeta<'_>,
-    filter: TensorMeta<'_>,
-    strides: &[i64],
-    paddings: &[i64],
-    padding_algorithm: &str,
-    dilations: &[i64],
-    groups: i64,
-    data_format: &str,
-) -> Result<Vec<usize>> {
+pub fn shape(x: TensorMeta<'_>, filter: TensorMeta<'_>, with: &ConvAttributes<'_>) -> Result<Vec<usize>> {
+    let ConvAttributes { strides, paddings, padding_algorithm, dilations, groups, data_format } = *with;
     let attributes = Attributes { strides, paddings, padding_algorithm, dilations, groups };
     let last = channels_last(data_format)?;
     let mut dims = x.dims().to_vec();
@@ -92,13 +76,9 @@ pub fn conv_grad(
     x: &View<'_>,
     filter: &View<'_>,
     dout: &View<'_>,
-    strides: &[i64],
-    paddings: &[i64],
-    padding_algorithm: &str,
-    dilations: &[i64],
-    groups: i64,
-    data_format: &str,
+    with: &ConvAttributes<'_>,
 ) -> Result<()> {
+    let ConvAttributes { strides, paddings, padding_algorithm, dilations, groups, data_format } = *with;
     let attributes = Attributes { strides, paddings, padding_algorithm, dilations, groups };
     let last = channels_last(data_format)?;
     let (x, dout) = (channels_first(x, last), channels_first(dout, last));
@@ -138,13 +118,10 @@ pub fn conv_transpose(
     out: &mut ViewMut<'_>,
     x: &View<'_>,
     filter: &View<'_>,
-    strides: &[i64],
-    paddings: &[i64],
-    padding_algorithm: &str,
-    dilations: &[i64],
-    groups: i64,
-    data_format: &str,
+    with: &ConvTransposeAttributes<'_>,
 ) -> Result<()> {
+    let ConvTransposeAttributes { strides, paddings, padding_algorithm, dilations, groups, data_format } =
+        *with;
     let attributes = Attributes { strides, paddings, padding_algorithm, dilations, groups };
     let last = channels_last(data_format)?;
     let (x, out) = (channels_first(x, last), channels_first_mut(out, last));
@@ -167,13 +144,10 @@ pub fn conv_transpose_grad(
     x: &View<'_>,
     filter: &View<'_>,
     dout: &View<'_>,
-    strides: &[i64],
-    paddings: &[i64],
-    padding_algorithm: &str,
-    dilations: &[i64],
-    groups: i64,
-    data_format: &str,
+    with: &ConvTransposeAttributes<'_>,
 ) -> Result<()> {
+    let ConvTransposeAttributes { strides, paddings, padding_algorithm, dilations, groups, data_format } =
+        *with;
     let attributes = Attributes { strides, paddings, padding_algorithm, dilations, groups };
     let last = channels_last(data_format)?;
     let (x, dout) = (channels_first(x, last), channels_first(dout, last));

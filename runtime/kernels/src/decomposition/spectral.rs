@@ -1,5 +1,6 @@
 //! Decompositions into singular values or eigenvalues, by LAPACK.
 
+use crate::attributes::MatrixRankAttributes;
 use num_complex::Complex;
 use num_traits::{Float as _, One as _, Zero as _};
 
@@ -362,13 +363,8 @@ fn ranks<T: Scalar>(
 ///
 /// # Errors
 /// As [`svd`].
-pub fn matrix_rank(
-    out: &mut ViewMut<'_>,
-    x: &View<'_>,
-    tol: f64,
-    use_default_tol: bool,
-    hermitian: bool,
-) -> Result<()> {
+pub fn matrix_rank(out: &mut ViewMut<'_>, x: &View<'_>, with: &MatrixRankAttributes) -> Result<()> {
+    let MatrixRankAttributes { tol, use_default_tol, hermitian } = *with;
     let (_, [rows, columns]) = split(x.dims())?;
     with_scalar!(x.dtype(), T => {
         type Real = <T as Scalar>::Real;
@@ -411,7 +407,11 @@ mod tests {
         let mut out = [0_i64; 2];
         let mut out = ViewMut::of_slice(&mut out, &[2]).unwrap();
         let x = View::of_slice::<f32>(&[], &[2, 4, 0]).unwrap();
-        let refused = matrix_rank(&mut out, &x, 0.0, true, true);
+        let refused = matrix_rank(
+            &mut out,
+            &x,
+            &MatrixRankAttributes { tol: 0.0, use_default_tol: true, hermitian: true },
+        );
         assert!(matches!(refused, Err(Error::Shape { .. })), "{refused:?}");
     }
 }

@@ -1,5 +1,6 @@
 //! Cholesky factors, and systems of equations with triangles.
 
+use crate::attributes::TriangularSolveAttributes;
 use num_traits::{Float as _, One as _, Zero as _};
 
 use super::lu::substitute;
@@ -161,10 +162,9 @@ pub fn triangular_solve(
     out: &mut ViewMut<'_>,
     a: &View<'_>,
     b: &View<'_>,
-    upper: bool,
-    transpose: bool,
-    unitriangular: bool,
+    with: &TriangularSolveAttributes,
 ) -> Result<()> {
+    let TriangularSolveAttributes { upper, transpose, unitriangular } = *with;
     let (_, n) = square(a.dims())?;
     let (batch, matrix) = split(out.dims())?;
     let (_, [rows, count]) = split(b.dims())?;
@@ -192,10 +192,9 @@ pub fn triangular_solve_grad(
     b: &View<'_>,
     out: &View<'_>,
     dout: &View<'_>,
-    upper: bool,
-    transpose: bool,
-    unitriangular: bool,
+    with: &TriangularSolveAttributes,
 ) -> Result<()> {
+    let TriangularSolveAttributes { upper, transpose, unitriangular } = *with;
     let batch = common(square(a.dims())?.0, split(b.dims())?.0)?;
     with_scalar!(a.dtype(), T => {
         let of_b: Vec<_> = (load_as::<T>(a, &batch)?.into_iter().zip(load::<T>(dout)?))

@@ -1,5 +1,6 @@
 //! The samples of deformable windows (Dai et al., "Deformable Convolutional Networks", 2017).
 
+use crate::attributes::DeformableColumnsAttributes;
 use crate::elements::accumulate::with_float;
 use crate::elements::float::Float;
 use crate::error::{Error, Result, expect_length, expect_shape};
@@ -15,11 +16,9 @@ pub fn deformable_columns_shape(
     x: TensorMeta<'_>,
     offset: TensorMeta<'_>,
     mask: Option<TensorMeta<'_>>,
-    kernel: &[i64],
-    strides: &[i64],
-    paddings: &[i64],
-    dilations: &[i64],
+    with: &DeformableColumnsAttributes<'_>,
 ) -> Result<Vec<usize>> {
+    let DeformableColumnsAttributes { kernel, strides, paddings, dilations } = *with;
     Ok(Windows::new(x, offset, mask, kernel, [strides, paddings, dilations])?.result().to_vec())
 }
 
@@ -36,11 +35,9 @@ pub fn deformable_columns(
     x: &View<'_>,
     offset: &View<'_>,
     mask: Option<&View<'_>>,
-    kernel: &[i64],
-    strides: &[i64],
-    paddings: &[i64],
-    dilations: &[i64],
+    with: &DeformableColumnsAttributes<'_>,
 ) -> Result<()> {
+    let DeformableColumnsAttributes { kernel, strides, paddings, dilations } = *with;
     let windows = Windows::of(x, offset, mask, kernel, [strides, paddings, dilations])?;
     expect_shape(&windows.result(), out.dims())?;
     with_float!(x.dtype(), T => {
@@ -72,11 +69,9 @@ pub fn deformable_columns_grad(
     offset: &View<'_>,
     mask: Option<&View<'_>>,
     dout: &View<'_>,
-    kernel: &[i64],
-    strides: &[i64],
-    paddings: &[i64],
-    dilations: &[i64],
+    with: &DeformableColumnsAttributes<'_>,
 ) -> Result<()> {
+    let DeformableColumnsAttributes { kernel, strides, paddings, dilations } = *with;
     let windows = Windows::of(x, offset, mask, kernel, [strides, paddings, dilations])?;
     expect_shape(&windows.result(), dout.dims())?;
     expect_shape(x.dims(), dx.dims())?;

@@ -1,6 +1,7 @@
 //! Deformable convolution: the product of weights with the samples of deformable windows.
 
 use super::{deformable_columns, deformable_columns_grad};
+use crate::attributes::{DeformableColumnsAttributes, DeformableConvAttributes};
 use crate::elements::dtype::DType;
 use crate::error::{Error, Result, expect_shape};
 use crate::images::image;
@@ -18,10 +19,7 @@ pub fn deformable_conv_shape(
     offset: TensorMeta<'_>,
     filter: TensorMeta<'_>,
     _mask: Option<TensorMeta<'_>>,
-    _strides: &[i64],
-    _paddings: &[i64],
-    _dilations: &[i64],
-    _groups: i64,
+    _: &DeformableConvAttributes<'_>,
 ) -> Result<Vec<usize>> {
     let ([batch, _, rows, columns], [channels, ..]) = (image(offset.dims())?, image(filter.dims())?);
     Ok(vec![batch, channels, rows, columns])
@@ -39,11 +37,9 @@ pub fn deformable_conv(
     offset: &View<'_>,
     filter: &View<'_>,
     mask: Option<&View<'_>>,
-    strides: &[i64],
-    paddings: &[i64],
-    dilations: &[i64],
-    groups: i64,
+    with: &DeformableConvAttributes<'_>,
 ) -> Result<()> {
+    let DeformableConvAttributes { strides, paddings, dilations, groups } = *with;
     let layer = Layer::new(x, offset, filter, [strides, paddings, dilations], groups)?;
     expect_shape(&layer.result(), out.dims())?;
     let columns = layer.columns(x, offset, mask)?;
@@ -67,11 +63,9 @@ pub fn deformable_conv_grad(
     filter: &View<'_>,
     mask: Option<&View<'_>>,
     dout: &View<'_>,
-    strides: &[i64],
-    paddings: &[i64],
-    dilations: &[i64],
-    groups: i64,
+    with: &DeformableConvAttributes<'_>,
 ) -> Result<()> {
+    let DeformableConvAttributes { strides, paddings, dilations, groups } = *with;
     let layer = Layer::new(x, offset, filter, [strides, paddings, dilations], groups)?;
     expect_shape(&layer.result(), dout.dims())?;
     let columns = layer.columns(x, offset, mask)?;
@@ -105,10 +99,7 @@ pub fn deformable_conv_grad(
         offset,
         mask,
         &of_columns.view()?,
-        &layer.kernel,
-        strides,
-        paddings,
-        dilations,
+        &DeformableColumnsAttributes { kernel: &layer.kernel, strides, paddings, dilations },
     )?;
     dx.map_or(Ok(()), |dx| movement::copy(dx, &of_x.view()?))?;
     doffset.map_or(Ok(()), |doffset| movement::copy(doffset, &of_offset.view()?))
@@ -180,7 +171,13 @@ impl<'a> Layer<'a> {
         let mut columns = Buffer::new(self.dtype, &self.all_columns())?;
         let [strides, paddings, dilations] = self.numbers;
         let (kernel, out) = (&self.kernel, &mut columns.view_mut()?);
-        deformable_columns(out, x, offset, mask, kernel, strides, paddings, dilations)?;
+        deformable_columns(
+            out,
+            x,
+            offset,
+            mask,
+            &DeformableColumnsAttributes { kernel, strides, paddings, dilations },
+        )?;
         columns.reshape(&[self.batch, self.groups, self.elements(), self.places[0] * self.places[1]])?;
         Ok(columns)
     }

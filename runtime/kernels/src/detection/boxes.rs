@@ -1,6 +1,7 @@
 //! Offsets of boxes from prior boxes, and the prior boxes of a feature map.
 
 use super::{corners, ranked};
+use crate::attributes::{BoxCoderAttributes, PriorBoxAttributes};
 use crate::elements::accumulate::with_float;
 use crate::elements::float::Float;
 use crate::error::{Error, Result, expect_length, expect_shape};
@@ -32,11 +33,9 @@ pub fn box_coder_shape(
     prior_box: TensorMeta<'_>,
     _prior_box_var: Option<TensorMeta<'_>>,
     target_box: TensorMeta<'_>,
-    code_type: &str,
-    _box_normalized: bool,
-    _axis: i64,
-    _variance: &[f64],
+    with: &BoxCoderAttributes<'_>,
 ) -> Result<Vec<usize>> {
+    let BoxCoderAttributes { code_type, .. } = *with;
     let [priors, _] = ranked(prior_box.dims())?;
     match Direction::new(code_type)? {
         Direction::Encode => Ok(vec![ranked::<2>(target_box.dims())?[0], priors, 4]),
@@ -58,11 +57,9 @@ pub fn box_coder(
     prior_box: &View<'_>,
     prior_box_var: Option<&View<'_>>,
     target_box: &View<'_>,
-    code_type: &str,
-    box_normalized: bool,
-    axis: i64,
-    variance: &[f64],
+    with: &BoxCoderAttributes<'_>,
 ) -> Result<()> {
+    let BoxCoderAttributes { code_type, box_normalized, axis, variance } = *with;
     let direction = Direction::new(code_type)?;
     let [priors, _] = ranked(prior_box.dims())?;
     expect_shape(&[priors, 4], prior_box.dims())?;
@@ -146,17 +143,9 @@ impl<T: Float> Center<T> {
 pub fn prior_box_shape(
     input: TensorMeta<'_>,
     _image: TensorMeta<'_>,
-    min_sizes: &[f64],
-    max_sizes: &[f64],
-    aspect_ratios: &[f64],
-    _variances: &[f64],
-    flip: bool,
-    _clip: bool,
-    _step_w: f64,
-    _step_h: f64,
-    _offset: f64,
-    _min_max_aspect_ratios_order: bool,
+    with: &PriorBoxAttributes<'_>,
 ) -> Result<Vec<usize>> {
+    let PriorBoxAttributes { min_sizes, max_sizes, aspect_ratios, flip, .. } = *with;
     let [_, _, height, width] = ranked(input.dims())?;
     let priors = min_sizes.len() * ratios(aspect_ratios, flip).len() + max_sizes.len();
     Ok(vec![height, width, priors, 4])
@@ -175,17 +164,20 @@ pub fn prior_box(
     var: &mut ViewMut<'_>,
     input: &View<'_>,
     image: &View<'_>,
-    min_sizes: &[f64],
-    max_sizes: &[f64],
-    aspect_ratios: &[f64],
-    variances: &[f64],
-    flip: bool,
-    clip: bool,
-    step_w: f64,
-    step_h: f64,
-    offset: f64,
-    min_max_aspect_ratios_order: bool,
+    with: &PriorBoxAttributes<'_>,
 ) -> Result<()> {
+    let PriorBoxAttributes {
+        min_sizes,
+        max_sizes,
+        aspect_ratios,
+        variances,
+        flip,
+        clip,
+        step_w,
+        step_h,
+        offset,
+        min_max_aspect_ratios_order,
+    } = *with;
     let ([_, _, height, width], [_, _, image_height, image_width]) =
         (ranked(input.dims())?, ranked(image.dims())?);
     expect_length("variances", 4, variances.len())?;

@@ -1,6 +1,7 @@
 //! Non-maximum suppression for each class.
 
 use super::{COLUMNS, Detections, Suppression, corners, limited, ranked};
+use crate::attributes::MulticlassNmsAttributes;
 use crate::elements::accumulate::with_float;
 use crate::elements::float::Float;
 use crate::error::{Error, Result, expect_shape};
@@ -16,14 +17,17 @@ pub fn multiclass_nms_shape(
     bboxes: &View<'_>,
     scores: &View<'_>,
     rois_num: Option<&View<'_>>,
-    score_threshold: f64,
-    nms_top_k: i64,
-    keep_top_k: i64,
-    nms_threshold: f64,
-    normalized: bool,
-    nms_eta: f64,
-    background_label: i64,
+    with: &MulticlassNmsAttributes,
 ) -> Result<Vec<usize>> {
+    let MulticlassNmsAttributes {
+        score_threshold,
+        nms_top_k,
+        keep_top_k,
+        nms_threshold,
+        normalized,
+        nms_eta,
+        background_label,
+    } = *with;
     let suppression = Suppression { threshold: nms_threshold, eta: nms_eta, normalized };
     let rules = Rules { score_threshold, nms_top_k, keep_top_k, suppression, background_label };
     with_float!(bboxes.dtype(), T => {
@@ -39,14 +43,17 @@ pub fn multiclass_indices_shape(
     bboxes: &View<'_>,
     scores: &View<'_>,
     rois_num: Option<&View<'_>>,
-    score_threshold: f64,
-    nms_top_k: i64,
-    keep_top_k: i64,
-    nms_threshold: f64,
-    normalized: bool,
-    nms_eta: f64,
-    background_label: i64,
+    with: &MulticlassNmsAttributes,
 ) -> Result<Vec<usize>> {
+    let MulticlassNmsAttributes {
+        score_threshold,
+        nms_top_k,
+        keep_top_k,
+        nms_threshold,
+        normalized,
+        nms_eta,
+        background_label,
+    } = *with;
     let suppression = Suppression { threshold: nms_threshold, eta: nms_eta, normalized };
     let rules = Rules { score_threshold, nms_top_k, keep_top_k, suppression, background_label };
     with_float!(bboxes.dtype(), T => {
@@ -62,13 +69,7 @@ pub fn multiclass_counts_shape(
     _bboxes: &View<'_>,
     scores: &View<'_>,
     rois_num: Option<&View<'_>>,
-    _score_threshold: f64,
-    _nms_top_k: i64,
-    _keep_top_k: i64,
-    _nms_threshold: f64,
-    _normalized: bool,
-    _nms_eta: f64,
-    _background_label: i64,
+    _: &MulticlassNmsAttributes,
 ) -> Result<Vec<usize>> {
     match (scores.dims(), rois_num) {
         (&[batch, _, _], _) => Ok(vec![batch]),
@@ -94,14 +95,17 @@ pub fn multiclass_nms(
     bboxes: &View<'_>,
     scores: &View<'_>,
     rois_num: Option<&View<'_>>,
-    score_threshold: f64,
-    nms_top_k: i64,
-    keep_top_k: i64,
-    nms_threshold: f64,
-    normalized: bool,
-    nms_eta: f64,
-    background_label: i64,
+    with: &MulticlassNmsAttributes,
 ) -> Result<()> {
+    let MulticlassNmsAttributes {
+        score_threshold,
+        nms_top_k,
+        keep_top_k,
+        nms_threshold,
+        normalized,
+        nms_eta,
+        background_label,
+    } = *with;
     let suppression = Suppression { threshold: nms_threshold, eta: nms_eta, normalized };
     let rules = Rules { score_threshold, nms_top_k, keep_top_k, suppression, background_label };
     with_float!(bboxes.dtype(), T => {

@@ -1,6 +1,7 @@
 //! Scores that are lowered by overlaps (Wang et al., "SOLOv2", 2020).
 
 use super::{COLUMNS, Detections, corners, limited, overlap, ranked};
+use crate::attributes::MatrixNmsAttributes;
 use crate::elements::accumulate::with_float;
 use crate::elements::float::Float;
 use crate::error::{Result, expect_shape};
@@ -15,15 +16,18 @@ use crate::tensor::{View, ViewMut};
 pub fn matrix_nms_shape(
     bboxes: &View<'_>,
     scores: &View<'_>,
-    score_threshold: f64,
-    nms_top_k: i64,
-    keep_top_k: i64,
-    post_threshold: f64,
-    use_gaussian: bool,
-    gaussian_sigma: f64,
-    background_label: i64,
-    normalized: bool,
+    with: &MatrixNmsAttributes,
 ) -> Result<Vec<usize>> {
+    let MatrixNmsAttributes {
+        score_threshold,
+        nms_top_k,
+        keep_top_k,
+        post_threshold,
+        use_gaussian,
+        gaussian_sigma,
+        background_label,
+        normalized,
+    } = *with;
     let sigma = use_gaussian.then_some(gaussian_sigma);
     let thresholds = [score_threshold, post_threshold];
     let rules = Rules { thresholds, nms_top_k, keep_top_k, sigma, background_label, normalized };
@@ -37,15 +41,18 @@ pub fn matrix_nms_shape(
 pub fn matrix_indices_shape(
     bboxes: &View<'_>,
     scores: &View<'_>,
-    score_threshold: f64,
-    nms_top_k: i64,
-    keep_top_k: i64,
-    post_threshold: f64,
-    use_gaussian: bool,
-    gaussian_sigma: f64,
-    background_label: i64,
-    normalized: bool,
+    with: &MatrixNmsAttributes,
 ) -> Result<Vec<usize>> {
+    let MatrixNmsAttributes {
+        score_threshold,
+        nms_top_k,
+        keep_top_k,
+        post_threshold,
+        use_gaussian,
+        gaussian_sigma,
+        background_label,
+        normalized,
+    } = *with;
     let sigma = use_gaussian.then_some(gaussian_sigma);
     let thresholds = [score_threshold, post_threshold];
     let rules = Rules { thresholds, nms_top_k, keep_top_k, sigma, background_label, normalized };
@@ -59,14 +66,7 @@ pub fn matrix_indices_shape(
 pub fn matrix_counts_shape(
     _bboxes: &View<'_>,
     scores: &View<'_>,
-    _score_threshold: f64,
-    _nms_top_k: i64,
-    _keep_top_k: i64,
-    _post_threshold: f64,
-    _use_gaussian: bool,
-    _gaussian_sigma: f64,
-    _background_label: i64,
-    _normalized: bool,
+    _: &MatrixNmsAttributes,
 ) -> Result<Vec<usize>> {
     Ok(vec![ranked::<3>(scores.dims())?[0]])
 }
@@ -83,15 +83,18 @@ pub fn matrix_nms(
     rois_num: &mut ViewMut<'_>,
     bboxes: &View<'_>,
     scores: &View<'_>,
-    score_threshold: f64,
-    nms_top_k: i64,
-    keep_top_k: i64,
-    post_threshold: f64,
-    use_gaussian: bool,
-    gaussian_sigma: f64,
-    background_label: i64,
-    normalized: bool,
+    with: &MatrixNmsAttributes,
 ) -> Result<()> {
+    let MatrixNmsAttributes {
+        score_threshold,
+        nms_top_k,
+        keep_top_k,
+        post_threshold,
+        use_gaussian,
+        gaussian_sigma,
+        background_label,
+        normalized,
+    } = *with;
     let sigma = use_gaussian.then_some(gaussian_sigma);
     let thresholds = [score_threshold, post_threshold];
     let rules = Rules { thresholds, nms_top_k, keep_top_k, sigma, background_label, normalized };

@@ -1,5 +1,6 @@
 //! Pools of the cells of regions.
 
+use crate::attributes::{PsroiPoolAttributes, RoiMaxPoolAttributes};
 use std::ops::Range;
 
 use crate::elements::accumulate::with_float;
@@ -18,10 +19,9 @@ pub fn roi_max_pool_shape(
     x: TensorMeta<'_>,
     boxes: TensorMeta<'_>,
     _boxes_num: Option<TensorMeta<'_>>,
-    pooled_height: i64,
-    pooled_width: i64,
-    _spatial_scale: f64,
+    with: &RoiMaxPoolAttributes,
 ) -> Result<Vec<usize>> {
+    let RoiMaxPoolAttributes { pooled_height, pooled_width, .. } = *with;
     let [_, channels, ..] = image(x.dims())?;
     let pooled = [size("pooled_height", pooled_height)?, size("pooled_width", pooled_width)?];
     Ok(vec![boxes.dims().first().copied().unwrap_or(0), channels, pooled[0], pooled[1]])
@@ -40,12 +40,16 @@ pub fn roi_max_pool(
     x: &View<'_>,
     boxes: &View<'_>,
     boxes_num: Option<&View<'_>>,
-    pooled_height: i64,
-    pooled_width: i64,
-    spatial_scale: f64,
+    with: &RoiMaxPoolAttributes,
 ) -> Result<()> {
+    let RoiMaxPoolAttributes { pooled_height, pooled_width, spatial_scale } = *with;
     let meta = boxes_num.map(View::meta);
-    let shape = roi_max_pool_shape(x.meta(), boxes.meta(), meta, pooled_height, pooled_width, spatial_scale)?;
+    let shape = roi_max_pool_shape(
+        x.meta(),
+        boxes.meta(),
+        meta,
+        &RoiMaxPoolAttributes { pooled_height, pooled_width, spatial_scale },
+    )?;
     let [batch, channels, height, width] = image(x.dims())?;
     expect_shape(&shape, out.dims())?;
     expect_shape(&shape, arg_max.dims())?;
@@ -120,11 +124,9 @@ pub fn psroi_pool_shape(
     _x: TensorMeta<'_>,
     boxes: TensorMeta<'_>,
     _boxes_num: Option<TensorMeta<'_>>,
-    pooled_height: i64,
-    pooled_width: i64,
-    output_channels: i64,
-    _spatial_scale: f64,
+    with: &PsroiPoolAttributes,
 ) -> Result<Vec<usize>> {
+    let PsroiPoolAttributes { pooled_height, pooled_width, output_channels, .. } = *with;
     let pooled = [size("pooled_height", pooled_height)?, size("pooled_width", pooled_width)?];
     let channels = size("output_channels", output_channels)?;
     Ok(vec![boxes.dims().first().copied().unwrap_or(0), channels, pooled[0], pooled[1]])
@@ -142,11 +144,9 @@ pub fn psroi_pool(
     x: &View<'_>,
     boxes: &View<'_>,
     boxes_num: Option<&View<'_>>,
-    pooled_height: i64,
-    pooled_width: i64,
-    output_channels: i64,
-    spatial_scale: f64,
+    with: &PsroiPoolAttributes,
 ) -> Result<()> {
+    let PsroiPoolAttributes { pooled_height, pooled_width, output_channels, spatial_scale } = *with;
     let pooled = [pooled_height, pooled_width];
     let rules = PositionRules::new(x.dims(), boxes, boxes_num, pooled, output_channels, spatial_scale)?;
     expect_shape(&rules.result(), out.dims())?;
@@ -170,11 +170,9 @@ pub fn psroi_pool_grad(
     boxes: &View<'_>,
     boxes_num: Option<&View<'_>>,
     dout: &View<'_>,
-    pooled_height: i64,
-    pooled_width: i64,
-    output_channels: i64,
-    spatial_scale: f64,
+    with: &PsroiPoolAttributes,
 ) -> Result<()> {
+    let PsroiPoolAttributes { pooled_height, pooled_width, output_channels, spatial_scale } = *with;
     let pooled = [pooled_height, pooled_width];
     let rules = PositionRules::new(x.dims(), boxes, boxes_num, pooled, output_channels, spatial_scale)?;
     expect_shape(&rules.result(), dout.dims())?;

@@ -1,6 +1,7 @@
 //! The best boxes of a region proposal network (Ren et al., "Faster R-CNN", 2015).
 
 use super::{Suppression, corners, ranked};
+use crate::attributes::GenerateProposalsAttributes;
 use crate::elements::accumulate::with_float;
 use crate::elements::float::Float;
 use crate::error::{Result, expect_length, expect_shape};
@@ -18,13 +19,16 @@ pub fn proposals_shape(
     im_shape: &View<'_>,
     anchors: &View<'_>,
     variances: &View<'_>,
-    pre_nms_top_n: i64,
-    post_nms_top_n: i64,
-    nms_thresh: f64,
-    min_size: f64,
-    eta: f64,
-    pixel_offset: bool,
+    with: &GenerateProposalsAttributes,
 ) -> Result<Vec<usize>> {
+    let GenerateProposalsAttributes {
+        pre_nms_top_n,
+        post_nms_top_n,
+        nms_thresh,
+        min_size,
+        eta,
+        pixel_offset,
+    } = *with;
     let rules = Rules { pre_nms_top_n, post_nms_top_n, nms_thresh, min_size, eta, pixel_offset };
     let images = [scores, bbox_deltas, im_shape, anchors, variances];
     with_float!(scores.dtype(), T => {
@@ -43,13 +47,16 @@ pub fn proposal_scores_shape(
     im_shape: &View<'_>,
     anchors: &View<'_>,
     variances: &View<'_>,
-    pre_nms_top_n: i64,
-    post_nms_top_n: i64,
-    nms_thresh: f64,
-    min_size: f64,
-    eta: f64,
-    pixel_offset: bool,
+    with: &GenerateProposalsAttributes,
 ) -> Result<Vec<usize>> {
+    let GenerateProposalsAttributes {
+        pre_nms_top_n,
+        post_nms_top_n,
+        nms_thresh,
+        min_size,
+        eta,
+        pixel_offset,
+    } = *with;
     let rules = Rules { pre_nms_top_n, post_nms_top_n, nms_thresh, min_size, eta, pixel_offset };
     let images = [scores, bbox_deltas, im_shape, anchors, variances];
     with_float!(scores.dtype(), T => {
@@ -68,12 +75,7 @@ pub fn proposal_counts_shape(
     _im_shape: &View<'_>,
     _anchors: &View<'_>,
     _variances: &View<'_>,
-    _pre_nms_top_n: i64,
-    _post_nms_top_n: i64,
-    _nms_thresh: f64,
-    _min_size: f64,
-    _eta: f64,
-    _pixel_offset: bool,
+    _: &GenerateProposalsAttributes,
 ) -> Result<Vec<usize>> {
     Ok(vec![ranked::<4>(scores.dims())?[0]])
 }
@@ -94,13 +96,16 @@ pub fn generate_proposals(
     im_shape: &View<'_>,
     anchors: &View<'_>,
     variances: &View<'_>,
-    pre_nms_top_n: i64,
-    post_nms_top_n: i64,
-    nms_thresh: f64,
-    min_size: f64,
-    eta: f64,
-    pixel_offset: bool,
+    with: &GenerateProposalsAttributes,
 ) -> Result<()> {
+    let GenerateProposalsAttributes {
+        pre_nms_top_n,
+        post_nms_top_n,
+        nms_thresh,
+        min_size,
+        eta,
+        pixel_offset,
+    } = *with;
     let rules = Rules { pre_nms_top_n, post_nms_top_n, nms_thresh, min_size, eta, pixel_offset };
     let images = [scores, bbox_deltas, im_shape, anchors, variances];
     with_float!(scores.dtype(), T => {

@@ -1,6 +1,7 @@
 //! The boxes and scores of YOLOv3 (Redmon and Farhadi, 2018).
 
 use super::ranked;
+use crate::attributes::YoloBoxAttributes;
 use crate::elements::accumulate::with_float;
 use crate::elements::float::Float;
 #[cfg(doc)]
@@ -18,15 +19,9 @@ use crate::tensor::{TensorMeta, View, ViewMut};
 pub fn yolo_boxes_shape(
     x: TensorMeta<'_>,
     _img_size: TensorMeta<'_>,
-    anchors: &[i64],
-    _class_num: i64,
-    _conf_thresh: f64,
-    _downsample_ratio: i64,
-    _clip_bbox: bool,
-    _scale_x_y: f64,
-    _iou_aware: bool,
-    _iou_aware_factor: f64,
+    with: &YoloBoxAttributes<'_>,
 ) -> Result<Vec<usize>> {
+    let YoloBoxAttributes { anchors, .. } = *with;
     let [batch, _, height, width] = ranked(x.dims())?;
     Ok(vec![batch, anchors.len() / 2 * height * width, 4])
 }
@@ -38,15 +33,9 @@ pub fn yolo_boxes_shape(
 pub fn yolo_scores_shape(
     x: TensorMeta<'_>,
     _img_size: TensorMeta<'_>,
-    anchors: &[i64],
-    class_num: i64,
-    _conf_thresh: f64,
-    _downsample_ratio: i64,
-    _clip_bbox: bool,
-    _scale_x_y: f64,
-    _iou_aware: bool,
-    _iou_aware_factor: f64,
+    with: &YoloBoxAttributes<'_>,
 ) -> Result<Vec<usize>> {
+    let YoloBoxAttributes { anchors, class_num, .. } = *with;
     let [batch, _, height, width] = ranked(x.dims())?;
     Ok(vec![batch, anchors.len() / 2 * height * width, size("class_num", class_num)?])
 }
@@ -63,15 +52,18 @@ pub fn yolo_box(
     scores: &mut ViewMut<'_>,
     x: &View<'_>,
     img_size: &View<'_>,
-    anchors: &[i64],
-    class_num: i64,
-    conf_thresh: f64,
-    downsample_ratio: i64,
-    clip_bbox: bool,
-    scale_x_y: f64,
-    iou_aware: bool,
-    iou_aware_factor: f64,
+    with: &YoloBoxAttributes<'_>,
 ) -> Result<()> {
+    let YoloBoxAttributes {
+        anchors,
+        class_num,
+        conf_thresh,
+        downsample_ratio,
+        clip_bbox,
+        scale_x_y,
+        iou_aware,
+        iou_aware_factor,
+    } = *with;
     let ([batch, _, height, width], classes) = (ranked(x.dims())?, size("class_num", class_num)?);
     let (sizes, rest) = anchors.as_chunks::<2>();
     expect_length("anchors", anchors.len() + rest.len(), anchors.len())?;

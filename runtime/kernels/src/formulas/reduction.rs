@@ -2,6 +2,7 @@
 
 //! One value from all elements along some dimensions.
 
+use crate::attributes::SumAttributes;
 use crate::error::Result;
 use crate::numeric::{Floating, Numeric};
 use crate::reduction::{Along, Fold};
@@ -31,14 +32,8 @@ impl<T: Numeric> Fold<T> for Sum {
 ///
 /// # Errors
 /// If shapes, dimensions or element types do not fit.
-pub fn sum(
-    out: &mut ViewMut<'_>,
-    x: &View<'_>,
-    axis: &[i64],
-    keep_dim: bool,
-    reduce_all: bool,
-) -> Result<()> {
-    reduction::numeric(Sum, out, x, Along::named(axis, keep_dim, reduce_all))
+pub fn sum(out: &mut ViewMut<'_>, x: &View<'_>, with: &SumAttributes<'_>) -> Result<()> {
+    reduction::numeric(Sum, out, x, Along::named(with.axis, with.keep_dim, with.reduce_all))
 }
 
 /// Folds the elements for [`nansum`].
@@ -68,14 +63,8 @@ impl<T: Numeric> Fold<T> for Nansum {
 ///
 /// # Errors
 /// If shapes, dimensions or element types do not fit.
-pub fn nansum(
-    out: &mut ViewMut<'_>,
-    x: &View<'_>,
-    axis: &[i64],
-    keep_dim: bool,
-    reduce_all: bool,
-) -> Result<()> {
-    reduction::numeric(Nansum, out, x, Along::named(axis, keep_dim, reduce_all))
+pub fn nansum(out: &mut ViewMut<'_>, x: &View<'_>, with: &SumAttributes<'_>) -> Result<()> {
+    reduction::numeric(Nansum, out, x, Along::named(with.axis, with.keep_dim, with.reduce_all))
 }
 
 /// Computes the gradient of `nansum`.
@@ -88,9 +77,7 @@ pub fn nansum_grad(
     dx: &mut ViewMut<'_>,
     x: &View<'_>,
     dout: &View<'_>,
-    axis: &[i64],
-    keep_dim: bool,
-    reduce_all: bool,
+    with: &SumAttributes<'_>,
 ) -> Result<()> {
     #[inline(always)]
     fn each<T: Floating>(dx: &mut [T], [x, dout]: [&[T]; 2]) {
@@ -98,7 +85,8 @@ pub fn nansum_grad(
             *dx = if x.is_nan() { T::of(0.0) } else { dout };
         }
     }
-    let ([dout], _) = reduction::spread(dx.dims(), [dout], Along::named(axis, keep_dim, reduce_all))?;
+    let ([dout], _) =
+        reduction::spread(dx.dims(), [dout], Along::named(with.axis, with.keep_dim, with.reduce_all))?;
     elementwise::float(
         dx,
         [x, &dout],
@@ -137,14 +125,8 @@ impl<T: Floating> Fold<T> for Mean {
 ///
 /// # Errors
 /// If shapes, dimensions or element types do not fit.
-pub fn mean(
-    out: &mut ViewMut<'_>,
-    x: &View<'_>,
-    axis: &[i64],
-    keep_dim: bool,
-    reduce_all: bool,
-) -> Result<()> {
-    reduction::float(Mean, out, x, Along::named(axis, keep_dim, reduce_all))
+pub fn mean(out: &mut ViewMut<'_>, x: &View<'_>, with: &SumAttributes<'_>) -> Result<()> {
+    reduction::float(Mean, out, x, Along::named(with.axis, with.keep_dim, with.reduce_all))
 }
 
 /// Computes the gradient of `mean`.
@@ -153,13 +135,7 @@ pub fn mean(
 ///
 /// # Errors
 /// If shapes, dimensions or element types do not fit.
-pub fn mean_grad(
-    dx: &mut ViewMut<'_>,
-    dout: &View<'_>,
-    axis: &[i64],
-    keep_dim: bool,
-    reduce_all: bool,
-) -> Result<()> {
+pub fn mean_grad(dx: &mut ViewMut<'_>, dout: &View<'_>, with: &SumAttributes<'_>) -> Result<()> {
     #[inline(always)]
     fn each<T: Floating>(dx: &mut [T], [dout]: [&[T]; 1], count: f64) {
         let count = T::of(count);
@@ -167,7 +143,8 @@ pub fn mean_grad(
             *dx = dout / count;
         }
     }
-    let ([dout], count) = reduction::spread(dx.dims(), [dout], Along::named(axis, keep_dim, reduce_all))?;
+    let ([dout], count) =
+        reduction::spread(dx.dims(), [dout], Along::named(with.axis, with.keep_dim, with.reduce_all))?;
     elementwise::float(
         dx,
         [&dout],
@@ -257,14 +234,8 @@ impl<T: Numeric> Fold<T> for Prod {
 ///
 /// # Errors
 /// If shapes, dimensions or element types do not fit.
-pub fn prod(
-    out: &mut ViewMut<'_>,
-    x: &View<'_>,
-    axis: &[i64],
-    keep_dim: bool,
-    reduce_all: bool,
-) -> Result<()> {
-    reduction::numeric(Prod, out, x, Along::named(axis, keep_dim, reduce_all))
+pub fn prod(out: &mut ViewMut<'_>, x: &View<'_>, with: &SumAttributes<'_>) -> Result<()> {
+    reduction::numeric(Prod, out, x, Along::named(with.axis, with.keep_dim, with.reduce_all))
 }
 
 /// Folds the elements for [`max`].
@@ -291,14 +262,8 @@ impl<T: Numeric> Fold<T> for Max {
 ///
 /// # Errors
 /// If shapes, dimensions or element types do not fit.
-pub fn max(
-    out: &mut ViewMut<'_>,
-    x: &View<'_>,
-    axis: &[i64],
-    keep_dim: bool,
-    reduce_all: bool,
-) -> Result<()> {
-    reduction::numeric(Max, out, x, Along::named(axis, keep_dim, reduce_all))
+pub fn max(out: &mut ViewMut<'_>, x: &View<'_>, with: &SumAttributes<'_>) -> Result<()> {
+    reduction::numeric(Max, out, x, Along::named(with.axis, with.keep_dim, with.reduce_all))
 }
 
 /// Folds the elements for [`min`].
@@ -325,14 +290,8 @@ impl<T: Numeric> Fold<T> for Min {
 ///
 /// # Errors
 /// If shapes, dimensions or element types do not fit.
-pub fn min(
-    out: &mut ViewMut<'_>,
-    x: &View<'_>,
-    axis: &[i64],
-    keep_dim: bool,
-    reduce_all: bool,
-) -> Result<()> {
-    reduction::numeric(Min, out, x, Along::named(axis, keep_dim, reduce_all))
+pub fn min(out: &mut ViewMut<'_>, x: &View<'_>, with: &SumAttributes<'_>) -> Result<()> {
+    reduction::numeric(Min, out, x, Along::named(with.axis, with.keep_dim, with.reduce_all))
 }
 
 /// Folds the elements for [`any`].
@@ -363,14 +322,8 @@ impl<T: Numeric> Fold<T> for Any {
 ///
 /// # Errors
 /// If shapes, dimensions or element types do not fit.
-pub fn any(
-    out: &mut ViewMut<'_>,
-    x: &View<'_>,
-    axis: &[i64],
-    keep_dim: bool,
-    reduce_all: bool,
-) -> Result<()> {
-    reduction::numeric(Any, out, x, Along::named(axis, keep_dim, reduce_all))
+pub fn any(out: &mut ViewMut<'_>, x: &View<'_>, with: &SumAttributes<'_>) -> Result<()> {
+    reduction::numeric(Any, out, x, Along::named(with.axis, with.keep_dim, with.reduce_all))
 }
 
 /// Folds the elements for [`all`].
@@ -401,14 +354,8 @@ impl<T: Numeric> Fold<T> for All {
 ///
 /// # Errors
 /// If shapes, dimensions or element types do not fit.
-pub fn all(
-    out: &mut ViewMut<'_>,
-    x: &View<'_>,
-    axis: &[i64],
-    keep_dim: bool,
-    reduce_all: bool,
-) -> Result<()> {
-    reduction::numeric(All, out, x, Along::named(axis, keep_dim, reduce_all))
+pub fn all(out: &mut ViewMut<'_>, x: &View<'_>, with: &SumAttributes<'_>) -> Result<()> {
+    reduction::numeric(All, out, x, Along::named(with.axis, with.keep_dim, with.reduce_all))
 }
 
 /// Computes the gradient of `logsumexp`.
@@ -422,9 +369,7 @@ pub fn logsumexp_grad(
     x: &View<'_>,
     out: &View<'_>,
     dout: &View<'_>,
-    axis: &[i64],
-    keep_dim: bool,
-    reduce_all: bool,
+    with: &SumAttributes<'_>,
 ) -> Result<()> {
     #[inline(always)]
     fn each<T: Floating>(dx: &mut [T], [x, out, dout]: [&[T]; 3]) {
@@ -433,7 +378,7 @@ pub fn logsumexp_grad(
         }
     }
     let ([out, dout], _) =
-        reduction::spread(dx.dims(), [out, dout], Along::named(axis, keep_dim, reduce_all))?;
+        reduction::spread(dx.dims(), [out, dout], Along::named(with.axis, with.keep_dim, with.reduce_all))?;
     elementwise::float(
         dx,
         [x, &out, &dout],
@@ -476,14 +421,8 @@ impl<T: Floating> Fold<T> for FrobeniusNorm {
 ///
 /// # Errors
 /// If shapes, dimensions or element types do not fit.
-pub fn frobenius_norm(
-    out: &mut ViewMut<'_>,
-    x: &View<'_>,
-    axis: &[i64],
-    keep_dim: bool,
-    reduce_all: bool,
-) -> Result<()> {
-    reduction::float(FrobeniusNorm, out, x, Along::named(axis, keep_dim, reduce_all))
+pub fn frobenius_norm(out: &mut ViewMut<'_>, x: &View<'_>, with: &SumAttributes<'_>) -> Result<()> {
+    reduction::float(FrobeniusNorm, out, x, Along::named(with.axis, with.keep_dim, with.reduce_all))
 }
 
 /// Computes the gradient of `frobenius_norm`.
@@ -497,9 +436,7 @@ pub fn frobenius_norm_grad(
     x: &View<'_>,
     out: &View<'_>,
     dout: &View<'_>,
-    axis: &[i64],
-    keep_dim: bool,
-    reduce_all: bool,
+    with: &SumAttributes<'_>,
 ) -> Result<()> {
     #[inline(always)]
     fn each<T: Floating>(dx: &mut [T], [x, out, dout]: [&[T]; 3]) {
@@ -508,7 +445,7 @@ pub fn frobenius_norm_grad(
         }
     }
     let ([out, dout], _) =
-        reduction::spread(dx.dims(), [out, dout], Along::named(axis, keep_dim, reduce_all))?;
+        reduction::spread(dx.dims(), [out, dout], Along::named(with.axis, with.keep_dim, with.reduce_all))?;
     elementwise::float(
         dx,
         [x, &out, &dout],

@@ -1,6 +1,7 @@
 //! Messages that are made of two operands: nodes and edges, or both ends of edges.
 
 use super::{Edges, Message, Pool, Rows, receive, results};
+use crate::attributes::SendUeRecvAttributes;
 use crate::elements::accumulate::with_number;
 use crate::error::{Error, Result, expect_length, expect_shape};
 use crate::loops::slices::{lend, store_integers, with_optional_slices, with_slices};
@@ -16,10 +17,9 @@ pub fn send_ue_recv_shape(
     y: TensorMeta<'_>,
     _src_index: TensorMeta<'_>,
     _dst_index: TensorMeta<'_>,
-    _message_op: &str,
-    _reduce_op: &str,
-    out_size: &[i64],
+    with: &SendUeRecvAttributes<'_>,
 ) -> Result<Vec<usize>> {
+    let SendUeRecvAttributes { out_size, .. } = *with;
     Ok(Messages::new(x.dims(), y.dims())?.with_count(results(x.dims(), out_size)?))
 }
 
@@ -32,10 +32,9 @@ pub fn send_ue_recv_counts_shape(
     _y: TensorMeta<'_>,
     _src_index: TensorMeta<'_>,
     _dst_index: TensorMeta<'_>,
-    _message_op: &str,
-    _reduce_op: &str,
-    out_size: &[i64],
+    with: &SendUeRecvAttributes<'_>,
 ) -> Result<Vec<usize>> {
+    let SendUeRecvAttributes { out_size, .. } = *with;
     Ok(vec![results(x.dims(), out_size)?])
 }
 
@@ -52,10 +51,9 @@ pub fn send_ue_recv(
     y: &View<'_>,
     src_index: &View<'_>,
     dst_index: &View<'_>,
-    message_op: &str,
-    reduce_op: &str,
-    out_size: &[i64],
+    with: &SendUeRecvAttributes<'_>,
 ) -> Result<()> {
+    let SendUeRecvAttributes { message_op, reduce_op, out_size } = *with;
     let (combine, pool) = (Combine::new(message_op)?, Pool::new("reduce_op", reduce_op)?);
     let (messages, count) = (Messages::new(x.dims(), y.dims())?, results(x.dims(), out_size)?);
     expect_shape(&messages.with_count(count), out.dims())?;

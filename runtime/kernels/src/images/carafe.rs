@@ -1,6 +1,7 @@
 //! Content-aware reassembly of features (Wang et al., "CARAFE", 2019).
 
 use super::{image, size};
+use crate::attributes::CarafeAttributes;
 use crate::elements::accumulate::with_float;
 use crate::error::{Error, Result, expect_shape};
 use crate::loops::slices::with_slices;
@@ -10,13 +11,8 @@ use crate::tensor::{TensorMeta, View, ViewMut};
 ///
 /// # Errors
 /// As [`carafe`].
-pub fn carafe_shape(
-    x: TensorMeta<'_>,
-    masks: TensorMeta<'_>,
-    kernel_size: i64,
-    groups: i64,
-    scale: i64,
-) -> Result<Vec<usize>> {
+pub fn carafe_shape(x: TensorMeta<'_>, masks: TensorMeta<'_>, with: &CarafeAttributes) -> Result<Vec<usize>> {
+    let CarafeAttributes { kernel_size, groups, scale } = *with;
     Ok(Rules::new(x.dims(), masks.dims(), kernel_size, groups, scale)?.result().to_vec())
 }
 
@@ -28,14 +24,8 @@ pub fn carafe_shape(
 /// # Errors
 /// [`Error::Rank`], [`Error::Shape`], [`Error::Attribute`] for a size that is not positive, an even window, or
 /// channels that are no groups, and [`Error::Type`].
-pub fn carafe(
-    out: &mut ViewMut<'_>,
-    x: &View<'_>,
-    masks: &View<'_>,
-    kernel_size: i64,
-    groups: i64,
-    scale: i64,
-) -> Result<()> {
+pub fn carafe(out: &mut ViewMut<'_>, x: &View<'_>, masks: &View<'_>, with: &CarafeAttributes) -> Result<()> {
+    let CarafeAttributes { kernel_size, groups, scale } = *with;
     let rules = Rules::new(x.dims(), masks.dims(), kernel_size, groups, scale)?;
     expect_shape(&rules.result(), out.dims())?;
     with_float!(x.dtype(), T => {
@@ -57,10 +47,9 @@ pub fn carafe_grad(
     x: &View<'_>,
     masks: &View<'_>,
     dout: &View<'_>,
-    kernel_size: i64,
-    groups: i64,
-    scale: i64,
+    with: &CarafeAttributes,
 ) -> Result<()> {
+    let CarafeAttributes { kernel_size, groups, scale } = *with;
     let rules = Rules::new(x.dims(), masks.dims(), kernel_size, groups, scale)?;
     expect_shape(&rules.result(), dout.dims())?;
     expect_shape(x.dims(), dx.dims())?;

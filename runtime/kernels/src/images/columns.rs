@@ -1,6 +1,7 @@
 //! Windows around some pixels of an image.
 
 use super::{image, size};
+use crate::attributes::MaskedIm2colAttributes;
 use crate::elements::accumulate::with_float;
 use crate::error::{Error, Result, expect_shape};
 use crate::loops::slices::{integers, with_slices};
@@ -14,11 +15,9 @@ pub fn masked_im2col_shape(
     x: TensorMeta<'_>,
     rows: TensorMeta<'_>,
     _columns: TensorMeta<'_>,
-    kernel_height: i64,
-    kernel_width: i64,
-    _pad_height: i64,
-    _pad_width: i64,
+    with: &MaskedIm2colAttributes,
 ) -> Result<Vec<usize>> {
+    let MaskedIm2colAttributes { kernel_height, kernel_width, .. } = *with;
     let [height, width] = [size("kernel_height", kernel_height)?, size("kernel_width", kernel_width)?];
     let [_, channels, ..] = image(x.dims())?;
     let window = height.checked_mul(width).and_then(|window| window.checked_mul(channels));
@@ -37,19 +36,14 @@ pub fn masked_im2col(
     x: &View<'_>,
     rows: &View<'_>,
     columns: &View<'_>,
-    kernel_height: i64,
-    kernel_width: i64,
-    pad_height: i64,
-    pad_width: i64,
+    with: &MaskedIm2colAttributes,
 ) -> Result<()> {
+    let MaskedIm2colAttributes { kernel_height, kernel_width, pad_height, pad_width } = *with;
     let shape = masked_im2col_shape(
         x.meta(),
         rows.meta(),
         columns.meta(),
-        kernel_height,
-        kernel_width,
-        pad_height,
-        pad_width,
+        &MaskedIm2colAttributes { kernel_height, kernel_width, pad_height, pad_width },
     )?;
     let [_, channels, height, width] = image(x.dims())?;
     expect_shape(&[1, channels, height, width], x.dims())?;

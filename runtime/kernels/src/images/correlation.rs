@@ -1,6 +1,7 @@
 //! Correlation of the windows of two images (Dosovitskiy et al., "FlowNet", 2015).
 
 use super::image;
+use crate::attributes::CorrelationAttributes;
 use crate::elements::accumulate::with_float;
 use crate::error::{Error, Result, expect_length, expect_shape};
 use crate::loops::slices::with_slices;
@@ -13,13 +14,9 @@ use crate::tensor::{TensorMeta, View, ViewMut};
 pub fn correlation_shape(
     x: TensorMeta<'_>,
     _y: TensorMeta<'_>,
-    kernel: &[i64],
-    patch: &[i64],
-    strides: &[i64],
-    paddings: &[i64],
-    dilations: &[i64],
-    patch_dilations: &[i64],
+    with: &CorrelationAttributes<'_>,
 ) -> Result<Vec<usize>> {
+    let CorrelationAttributes { kernel, patch, strides, paddings, dilations, patch_dilations } = *with;
     let lists = [kernel, patch, strides, paddings, dilations, patch_dilations];
     Ok(Rules::new(x.dims(), lists)?.result().to_vec())
 }
@@ -36,13 +33,9 @@ pub fn correlation(
     out: &mut ViewMut<'_>,
     x: &View<'_>,
     y: &View<'_>,
-    kernel: &[i64],
-    patch: &[i64],
-    strides: &[i64],
-    paddings: &[i64],
-    dilations: &[i64],
-    patch_dilations: &[i64],
+    with: &CorrelationAttributes<'_>,
 ) -> Result<()> {
+    let CorrelationAttributes { kernel, patch, strides, paddings, dilations, patch_dilations } = *with;
     let rules = Rules::new(x.dims(), [kernel, patch, strides, paddings, dilations, patch_dilations])?;
     expect_shape(&rules.result(), out.dims())?;
     expect_shape(x.dims(), y.dims())?;
@@ -65,13 +58,9 @@ pub fn correlation_grad(
     x: &View<'_>,
     y: &View<'_>,
     dout: &View<'_>,
-    kernel: &[i64],
-    patch: &[i64],
-    strides: &[i64],
-    paddings: &[i64],
-    dilations: &[i64],
-    patch_dilations: &[i64],
+    with: &CorrelationAttributes<'_>,
 ) -> Result<()> {
+    let CorrelationAttributes { kernel, patch, strides, paddings, dilations, patch_dilations } = *with;
     let rules = Rules::new(x.dims(), [kernel, patch, strides, paddings, dilations, patch_dilations])?;
     expect_shape(&rules.result(), dout.dims())?;
     for other in [y.dims(), dx.dims(), dy.dims()] {

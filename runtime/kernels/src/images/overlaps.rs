@@ -1,5 +1,6 @@
 //! The overlaps of boxes.
 
+use crate::attributes::BoxOverlapsAttributes;
 use crate::elements::accumulate::with_float;
 use crate::elements::float::Float;
 use crate::error::{Result, expect_shape};
@@ -13,10 +14,9 @@ use crate::tensor::{TensorMeta, View, ViewMut};
 pub fn box_overlaps_shape(
     x: TensorMeta<'_>,
     y: TensorMeta<'_>,
-    _over_first: bool,
-    _offset: f64,
-    aligned: bool,
+    with: &BoxOverlapsAttributes,
 ) -> Result<Vec<usize>> {
+    let BoxOverlapsAttributes { aligned, .. } = *with;
     let [first, second] = [x, y].map(|boxes| boxes.dims().first().copied().unwrap_or(0));
     Ok(if aligned { vec![first] } else { vec![first, second] })
 }
@@ -33,11 +33,11 @@ pub fn box_overlaps(
     out: &mut ViewMut<'_>,
     x: &View<'_>,
     y: &View<'_>,
-    over_first: bool,
-    offset: f64,
-    aligned: bool,
+    with: &BoxOverlapsAttributes,
 ) -> Result<()> {
-    let shape = box_overlaps_shape(x.meta(), y.meta(), over_first, offset, aligned)?;
+    let BoxOverlapsAttributes { over_first, offset, aligned } = *with;
+    let shape =
+        box_overlaps_shape(x.meta(), y.meta(), &BoxOverlapsAttributes { over_first, offset, aligned })?;
     expect_shape(&shape, out.dims())?;
     expect_shape(&[shape[0], 4], x.dims())?;
     expect_shape(&[*shape.last().unwrap_or(&0), 4], y.dims())?;

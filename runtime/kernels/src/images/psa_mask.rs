@@ -1,6 +1,7 @@
 //! Attention masks of pixels (Zhao et al., "PSANet", 2018).
 
 use super::{image, size};
+use crate::attributes::PsaMaskAttributes;
 use crate::elements::accumulate::with_float;
 use crate::error::{Error, Result, expect_shape};
 use crate::loops::slices::with_slices;
@@ -10,14 +11,7 @@ use crate::tensor::{TensorMeta, View, ViewMut};
 ///
 /// # Errors
 /// [`Error::Rank`].
-pub fn psa_mask_shape(
-    x: TensorMeta<'_>,
-    _distribute: bool,
-    _mask_height: i64,
-    _mask_width: i64,
-    _half_height: i64,
-    _half_width: i64,
-) -> Result<Vec<usize>> {
+pub fn psa_mask_shape(x: TensorMeta<'_>, _: &PsaMaskAttributes) -> Result<Vec<usize>> {
     let [batch, _, height, width] = image(x.dims())?;
     Ok(vec![batch, height * width, height, width])
 }
@@ -30,15 +24,8 @@ pub fn psa_mask_shape(
 ///
 /// # Errors
 /// [`Error::Rank`], [`Error::Shape`], [`Error::Attribute`] for a size that is not positive, and [`Error::Type`].
-pub fn psa_mask(
-    out: &mut ViewMut<'_>,
-    x: &View<'_>,
-    distribute: bool,
-    mask_height: i64,
-    mask_width: i64,
-    half_height: i64,
-    half_width: i64,
-) -> Result<()> {
+pub fn psa_mask(out: &mut ViewMut<'_>, x: &View<'_>, with: &PsaMaskAttributes) -> Result<()> {
+    let PsaMaskAttributes { distribute, mask_height, mask_width, half_height, half_width } = *with;
     let rules = Rules::new(x.dims(), distribute, [mask_height, mask_width], [half_height, half_width])?;
     expect_shape(&rules.spread(), out.dims())?;
     expect_shape(&rules.masks(), x.dims())?;
@@ -55,15 +42,8 @@ pub fn psa_mask(
 ///
 /// # Errors
 /// As [`psa_mask`].
-pub fn psa_mask_grad(
-    dx: &mut ViewMut<'_>,
-    dout: &View<'_>,
-    distribute: bool,
-    mask_height: i64,
-    mask_width: i64,
-    half_height: i64,
-    half_width: i64,
-) -> Result<()> {
+pub fn psa_mask_grad(dx: &mut ViewMut<'_>, dout: &View<'_>, with: &PsaMaskAttributes) -> Result<()> {
+    let PsaMaskAttributes { distribute, mask_height, mask_width, half_height, half_width } = *with;
     let rules = Rules::new(dx.dims(), distribute, [mask_height, mask_width], [half_height, half_width])?;
     expect_shape(&rules.spread(), dout.dims())?;
     expect_shape(&rules.masks(), dx.dims())?;

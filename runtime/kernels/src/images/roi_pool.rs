@@ -1,5 +1,6 @@
 //! RoI pooling: the largest pixel in each cell of a region (Girshick, "Fast R-CNN", 2015).
 
+use crate::attributes::RoiPoolAttributes;
 use std::cmp::Ordering;
 use std::ops::Range;
 
@@ -17,10 +18,9 @@ use crate::tensor::{TensorMeta, View, ViewMut};
 pub fn roi_pool_shape(
     x: TensorMeta<'_>,
     boxes: TensorMeta<'_>,
-    pooled_height: i64,
-    pooled_width: i64,
-    _spatial_scale: f64,
+    with: &RoiPoolAttributes,
 ) -> Result<Vec<usize>> {
+    let RoiPoolAttributes { pooled_height, pooled_width, .. } = *with;
     let pooled = [size("pooled_height", pooled_height)?, size("pooled_width", pooled_width)?];
     Ok(vec![boxes.dims().first().copied().unwrap_or(0), image(x.dims())?[1], pooled[0], pooled[1]])
 }
@@ -39,11 +39,14 @@ pub fn roi_pool(
     indices: &mut ViewMut<'_>,
     x: &View<'_>,
     boxes: &View<'_>,
-    pooled_height: i64,
-    pooled_width: i64,
-    spatial_scale: f64,
+    with: &RoiPoolAttributes,
 ) -> Result<()> {
-    let shape = roi_pool_shape(x.meta(), boxes.meta(), pooled_height, pooled_width, spatial_scale)?;
+    let RoiPoolAttributes { pooled_height, pooled_width, spatial_scale } = *with;
+    let shape = roi_pool_shape(
+        x.meta(),
+        boxes.meta(),
+        &RoiPoolAttributes { pooled_height, pooled_width, spatial_scale },
+    )?;
     let [batch, channels, height, width] = image(x.dims())?;
     expect_shape(&shape, out.dims())?;
     expect_shape(&shape, indices.dims())?;

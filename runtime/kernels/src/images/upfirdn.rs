@@ -1,6 +1,7 @@
 //! Upsampling with zeros, FIR filtering and downsampling of images (Karras et al., "StyleGAN 2", 2020).
 
 use super::image;
+use crate::attributes::UpfirdnAttributes;
 use crate::elements::accumulate::with_float;
 use crate::elements::float::Float;
 use crate::error::{Error, Result, expect_length, expect_shape};
@@ -15,10 +16,9 @@ use crate::tensor::{TensorMeta, View, ViewMut};
 pub fn upfirdn_shape(
     x: TensorMeta<'_>,
     filter: TensorMeta<'_>,
-    up: &[i64],
-    down: &[i64],
-    padding: &[i64],
+    with: &UpfirdnAttributes<'_>,
 ) -> Result<Vec<usize>> {
+    let UpfirdnAttributes { up, down, padding } = *with;
     let [rows, columns] = axes(x.dims(), filter.dims(), up, down, padding)?;
     Ok([&x.dims()[..2], &[rows.len, columns.len]].concat())
 }
@@ -35,12 +35,14 @@ pub fn upfirdn(
     out: &mut ViewMut<'_>,
     x: &View<'_>,
     filter: &View<'_>,
-    up: &[i64],
-    down: &[i64],
-    padding: &[i64],
+    with: &UpfirdnAttributes<'_>,
 ) -> Result<()> {
+    let UpfirdnAttributes { up, down, padding } = *with;
     let [rows, columns] = axes(x.dims(), filter.dims(), up, down, padding)?;
-    expect_shape(&upfirdn_shape(x.meta(), filter.meta(), up, down, padding)?, out.dims())?;
+    expect_shape(
+        &upfirdn_shape(x.meta(), filter.meta(), &UpfirdnAttributes { up, down, padding })?,
+        out.dims(),
+    )?;
     let [_, _, height, width] = image(x.dims())?;
     with_float!(x.dtype(), T => {
         with_slices::<T, 1, 2>([out.reborrow()], [x, filter], |[out], [x, filter]| {

@@ -1,5 +1,6 @@
 //! Elements at indices along a dimension, each selected individually.
 
+use crate::attributes::PutAlongAxisAttributes;
 use std::borrow::Cow;
 use std::num::Wrapping;
 
@@ -129,10 +130,9 @@ pub fn put_along_axis(
     x: &View<'_>,
     index: &View<'_>,
     value: &View<'_>,
-    axis: i64,
-    reduce: &str,
-    include_self: bool,
+    with: &PutAlongAxisAttributes<'_>,
 ) -> Result<()> {
+    let PutAlongAxisAttributes { axis, reduce, include_self } = *with;
     fn run<T: Mean>(
         out: ViewMut<'_>,
         [x, value]: [&View<'_>; 2],
@@ -188,10 +188,9 @@ pub fn put_along_axis_grad(
     value: &View<'_>,
     out: &View<'_>,
     dout: &View<'_>,
-    axis: i64,
-    reduce: &str,
-    include_self: bool,
+    with: &PutAlongAxisAttributes<'_>,
 ) -> Result<()> {
+    let PutAlongAxisAttributes { axis, reduce, include_self } = *with;
     let places = Places::each_along(x.dims(), index, axis)?;
     let reduce = Reduce::of(reduce)?;
     expect_shape(x.dims(), out.dims())?;

@@ -1,6 +1,7 @@
 //! The size of an interpolated image, which frameworks specify in several ways.
 
 use super::{interpolate, interpolate_grad};
+use crate::attributes::{InterpolateAttributes, InterpolateGradAttributes};
 use crate::error::{Error, Result};
 use crate::loops::slices::{Slot, integers};
 use crate::loops::window::channels_last;
@@ -19,15 +20,9 @@ pub fn shape(
     out_size: Option<&View<'_>>,
     size_tensor: Option<&[View<'_>]>,
     scale_tensor: Option<&View<'_>>,
-    data_format: &str,
-    out_d: i64,
-    out_h: i64,
-    out_w: i64,
-    scale: &[f64],
-    _interp_method: &str,
-    _align_corners: bool,
-    _align_mode: i64,
+    with: &InterpolateAttributes<'_>,
 ) -> Result<Vec<usize>> {
+    let InterpolateAttributes { data_format, out_d, out_h, out_w, scale, .. } = *with;
     let Some(rank) = x.dims().len().checked_sub(2).filter(|rank| (1..=3).contains(rank)) else {
         return Err(Error::Rank { dims: x.dims().len(), strides: 5 });
     };
@@ -61,15 +56,9 @@ pub fn resize(
     _out_size: Option<&View<'_>>,
     size_tensor: Option<&[View<'_>]>,
     scale_tensor: Option<&View<'_>>,
-    data_format: &str,
-    _out_d: i64,
-    _out_h: i64,
-    _out_w: i64,
-    scale: &[f64],
-    interp_method: &str,
-    align_corners: bool,
-    align_mode: i64,
+    with: &InterpolateAttributes<'_>,
 ) -> Result<()> {
+    let InterpolateAttributes { data_format, scale, interp_method, align_corners, align_mode, .. } = *with;
     let scale = scales(x.dims().len().saturating_sub(2), size_tensor, scale_tensor, scale)?;
     interpolate(out, x, data_format, interp_method, &scale, align_corners, align_mode)
 }
@@ -83,12 +72,9 @@ pub fn resize_grad(
     size_tensor: Option<&[View<'_>]>,
     scale_tensor: Option<&View<'_>>,
     dout: &View<'_>,
-    data_format: &str,
-    scale: &[f64],
-    interp_method: &str,
-    align_corners: bool,
-    align_mode: i64,
+    with: &InterpolateGradAttributes<'_>,
 ) -> Result<()> {
+    let InterpolateGradAttributes { data_format, scale, interp_method, align_corners, align_mode } = *with;
     let scale = scales(dx.dims().len().saturating_sub(2), size_tensor, scale_tensor, scale)?;
     interpolate_grad(dx, dout, data_format, interp_method, &scale, align_corners, align_mode)
 }

@@ -5,6 +5,7 @@
 //! probability for each logit. `loss` has the shape of the logits with the length one for the dimension of
 //! the classes.
 
+use crate::attributes::CrossEntropyWithSoftmaxAttributes;
 use crate::elements::accumulate::with_float;
 use crate::elements::float::Float;
 use crate::error::{Error, Result, expect_shape};
@@ -33,11 +34,9 @@ pub fn cross_entropy_with_softmax(
     loss: Option<&mut ViewMut<'_>>,
     logits: &View<'_>,
     label: &View<'_>,
-    soft_label: bool,
-    use_softmax: bool,
-    ignore_index: i64,
-    axis: i64,
+    with: &CrossEntropyWithSoftmaxAttributes,
 ) -> Result<()> {
+    let CrossEntropyWithSoftmaxAttributes { soft_label, use_softmax, ignore_index, axis } = *with;
     let shape = Classes::new(logits.dims(), axis)?;
     expect_shape(logits.dims(), softmax.as_deref().map_or(logits.dims(), ViewMut::dims))?;
     expect_shape(&shape.loss, loss.as_deref().map_or(&shape.loss[..], ViewMut::dims))?;
@@ -83,11 +82,9 @@ pub fn cross_entropy_with_softmax_grad(
     label: &View<'_>,
     softmax: &View<'_>,
     dloss: &View<'_>,
-    soft_label: bool,
-    use_softmax: bool,
-    ignore_index: i64,
-    axis: i64,
+    with: &CrossEntropyWithSoftmaxAttributes,
 ) -> Result<()> {
+    let CrossEntropyWithSoftmaxAttributes { soft_label, use_softmax, ignore_index, axis } = *with;
     let shape = Classes::new(softmax.dims(), axis)?;
     expect_shape(softmax.dims(), dlogits.dims())?;
     expect_shape(&shape.loss, dloss.dims())?;

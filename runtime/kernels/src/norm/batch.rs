@@ -5,6 +5,7 @@
 
 use super::operators::{expect_lengths, narrow, reciprocal_deviations};
 use super::plan::{Gradient, Parameters, Plan, Statistics};
+use crate::attributes::{BatchNormAttributes, BatchNormGradAttributes};
 use crate::elements::accumulate::with_float;
 use crate::error::{Result, expect_length, expect_shape};
 use crate::loops::slices::{lend, with_optional_slices};
@@ -35,11 +36,10 @@ pub fn batch_norm(
     variance: &View<'_>,
     scale: Option<&View<'_>>,
     bias: Option<&View<'_>>,
-    momentum: f64,
-    epsilon: f64,
-    data_layout: &str,
-    use_global_stats: bool,
+    with: &BatchNormAttributes<'_>,
 ) -> Result<()> {
+    let BatchNormAttributes { momentum, epsilon, data_layout, use_running_statistics: use_global_stats } =
+        *with;
     let plan = plan(x.dims(), data_layout)?;
     expect_shape(x.dims(), out.dims())?;
     let parameters = [scale.map(View::len), bias.map(View::len)];
@@ -101,11 +101,9 @@ pub fn batch_norm_grad(
     saved_mean: &View<'_>,
     saved_variance: &View<'_>,
     dout: &View<'_>,
-    data_layout: &str,
-    is_test: bool,
-    use_global_stats: bool,
-    trainable_statistics: bool,
+    with: &BatchNormGradAttributes<'_>,
 ) -> Result<()> {
+    let BatchNormGradAttributes { data_layout, is_test, use_global_stats, trainable_statistics } = *with;
     let use_global_stats = use_global_stats || is_test && !trainable_statistics;
     let plan = plan(x.dims(), data_layout)?;
     expect_shape(x.dims(), dout.dims())?;

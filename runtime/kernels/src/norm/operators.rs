@@ -5,6 +5,7 @@
 //! bias, mean and variance may have a different type than `x`.
 
 use super::plan::{Gradient, Parameters, Plan, Statistics};
+use crate::attributes::GroupNormAttributes;
 use crate::elements::accumulate::with_float;
 use crate::elements::float::Float;
 use crate::error::{Error, Result, expect_length, expect_shape};
@@ -106,10 +107,9 @@ pub fn group_norm(
     x: &View<'_>,
     scale: Option<&View<'_>>,
     bias: Option<&View<'_>>,
-    epsilon: f64,
-    groups: i64,
-    data_layout: &str,
+    with: &GroupNormAttributes<'_>,
 ) -> Result<()> {
+    let GroupNormAttributes { epsilon, groups, data_layout } = *with;
     let plan = group(x.dims(), groups, data_layout)?;
     forward(plan, [Some(out.reborrow()), lend(mean), lend(variance)], x, [scale, bias], epsilon, LAYER)
 }
@@ -127,10 +127,9 @@ pub fn group_norm_grad(
     mean: &View<'_>,
     variance: &View<'_>,
     dout: &View<'_>,
-    epsilon: f64,
-    groups: i64,
-    data_layout: &str,
+    with: &GroupNormAttributes<'_>,
 ) -> Result<()> {
+    let GroupNormAttributes { epsilon, groups, data_layout } = *with;
     let plan = group(x.dims(), groups, data_layout)?;
     let inputs = [Some(x), Some(dout), scale, Some(mean), Some(variance)];
     backward(plan, [lend(dx), lend(dscale), lend(dbias)], inputs, epsilon, LAYER)

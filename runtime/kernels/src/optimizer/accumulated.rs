@@ -1,6 +1,7 @@
 //! Optimizers whose step size depends on accumulated gradients.
 
 use super::operand::{masters, state};
+use crate::attributes::{AdadeltaAttributes, AdamaxAttributes, RmspropAttributes};
 use crate::elements::accumulate::with_float;
 use crate::error::Result;
 use crate::loops::slices::scalar;
@@ -86,10 +87,9 @@ pub fn adadelta(
     avg_squared_update: &View<'_>,
     learning_rate: &View<'_>,
     master_param: Option<&View<'_>>,
-    rho: f64,
-    epsilon: f64,
-    multi_precision: bool,
+    with: &AdadeltaAttributes,
 ) -> Result<()> {
+    let AdadeltaAttributes { rho, epsilon, multi_precision } = *with;
     let rate = scalar("learning_rate", learning_rate)?;
     let (source, master_out) = masters(param, grad, master_param, master_param_out, multi_precision)?;
     let outs = [
@@ -132,11 +132,9 @@ pub fn adamax(
     inf_norm: &View<'_>,
     beta1_pow: &View<'_>,
     master_param: Option<&View<'_>>,
-    beta1: f64,
-    beta2: f64,
-    epsilon: f64,
-    multi_precision: bool,
+    with: &AdamaxAttributes,
 ) -> Result<()> {
+    let AdamaxAttributes { beta1, beta2, epsilon, multi_precision } = *with;
     let rate = scalar("learning_rate", learning_rate)?;
     let power = scalar("beta1_pow", beta1_pow)?;
     let (source, master_out) = masters(param, grad, master_param, master_param_out, multi_precision)?;
@@ -179,12 +177,9 @@ pub fn rmsprop(
     learning_rate: &View<'_>,
     mean_grad: Option<&View<'_>>,
     master_param: Option<&View<'_>>,
-    epsilon: f64,
-    decay: f64,
-    momentum: f64,
-    centered: bool,
-    multi_precision: bool,
+    with: &RmspropAttributes,
 ) -> Result<()> {
+    let RmspropAttributes { epsilon, decay, momentum, centered, multi_precision } = *with;
     let rate = scalar("learning_rate", learning_rate)?;
     let (mean, mean_out) = state(centered, "centered", "mean_grad", mean_grad, mean_grad_out)?;
     let (source, master_out) = masters(param, grad, master_param, master_param_out, multi_precision)?;

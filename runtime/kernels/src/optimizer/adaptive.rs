@@ -1,6 +1,7 @@
 //! The Adam and AdamW optimizers.
 
 use super::operand::{Output, all, expect_lists, keep, masters, nth, put, shorts, skips, state};
+use crate::attributes::{AdamAttributes, AdamwAttributes, FusedAdamAttributes, MergedAdamAttributes};
 use crate::elements::accumulate::with_float;
 use crate::elements::float::Float as _;
 use crate::error::Result;
@@ -53,13 +54,9 @@ pub fn adam(
     beta2_pow: &View<'_>,
     master_param: Option<&View<'_>>,
     skip_update: Option<&View<'_>>,
-    beta1: f64,
-    beta2: f64,
-    epsilon: f64,
-    multi_precision: bool,
-    use_global_beta_pow: bool,
-    amsgrad: bool,
+    with: &AdamAttributes,
 ) -> Result<()> {
+    let AdamAttributes { beta1, beta2, epsilon, multi_precision, use_global_beta_pow, amsgrad } = *with;
     adamw(
         param_out,
         moment1_out,
@@ -78,15 +75,17 @@ pub fn adam(
         beta2_pow,
         master_param,
         skip_update,
-        beta1,
-        beta2,
-        epsilon,
-        1.0,
-        0.0,
-        false,
-        multi_precision,
-        use_global_beta_pow,
-        amsgrad,
+        &AdamwAttributes {
+            beta1,
+            beta2,
+            epsilon,
+            lr_ratio: 1.0,
+            coeff: 0.0,
+            with_decay: false,
+            multi_precision,
+            use_global_beta_pow,
+            amsgrad,
+        },
     )
 }
 
@@ -113,16 +112,19 @@ pub fn adamw(
     beta2_pow: &View<'_>,
     master_param: Option<&View<'_>>,
     skip_update: Option<&View<'_>>,
-    beta1: f64,
-    beta2: f64,
-    epsilon: f64,
-    lr_ratio: f64,
-    coeff: f64,
-    with_decay: bool,
-    multi_precision: bool,
-    use_global_beta_pow: bool,
-    amsgrad: bool,
+    with: &AdamwAttributes,
 ) -> Result<()> {
+    let AdamwAttributes {
+        beta1,
+        beta2,
+        epsilon,
+        lr_ratio,
+        coeff,
+        with_decay,
+        multi_precision,
+        use_global_beta_pow,
+        amsgrad,
+    } = *with;
     if skips(skip_update)? {
         return keep([
             (Some(param_out.reborrow()), Some(param)),
@@ -197,13 +199,9 @@ pub fn merged_adam(
     beta1_pow: &[View<'_>],
     beta2_pow: &[View<'_>],
     master_param: Option<&[View<'_>]>,
-    beta1: f64,
-    beta2: f64,
-    epsilon: f64,
-    multi_precision: bool,
-    use_global_beta_pow: bool,
-    amsgrad: bool,
+    with: &MergedAdamAttributes,
 ) -> Result<()> {
+    let MergedAdamAttributes { beta1, beta2, epsilon, multi_precision, use_global_beta_pow, amsgrad } = *with;
     let outs = Lists {
         param: all("param_out", param_out)?,
         moment1: all("moment1_out", moment1_out)?,
@@ -245,15 +243,18 @@ pub fn fused_adam(
     beta2_pow: &[View<'_>],
     master_param: Option<&[View<'_>]>,
     skip_update: Option<&View<'_>>,
-    beta1: f64,
-    beta2: f64,
-    epsilon: f64,
-    weight_decay: f64,
-    use_adamw: bool,
-    multi_precision: bool,
-    use_global_beta_pow: bool,
-    amsgrad: bool,
+    with: &FusedAdamAttributes,
 ) -> Result<()> {
+    let FusedAdamAttributes {
+        beta1,
+        beta2,
+        epsilon,
+        weight_decay,
+        use_adamw,
+        multi_precision,
+        use_global_beta_pow,
+        amsgrad,
+    } = *with;
     let outs = Lists {
         param: all("param_out", param_out)?,
         moment1: all("moment1_out", moment1_out)?,
@@ -365,15 +366,17 @@ impl Step<'_> {
             power2,
             self.master.1,
             skip_update,
-            with.beta1,
-            with.beta2,
-            with.epsilon,
-            1.0,
-            with.decay.unwrap_or(0.0),
-            with.decay.is_some(),
-            multi_precision,
-            use_global_beta_pow,
-            amsgrad,
+            &AdamwAttributes {
+                beta1: with.beta1,
+                beta2: with.beta2,
+                epsilon: with.epsilon,
+                lr_ratio: 1.0,
+                coeff: with.decay.unwrap_or(0.0),
+                with_decay: with.decay.is_some(),
+                multi_precision,
+                use_global_beta_pow,
+                amsgrad,
+            },
         )
     }
 }

@@ -1,6 +1,7 @@
 //! Sums of parameters over a window of steps, for averaging.
 
 use super::operand::put;
+use crate::attributes::AverageAccumulatesAttributes;
 use crate::elements::accumulate::with_float;
 use crate::error::{Error, Result};
 use crate::loops::slices::integers;
@@ -35,10 +36,9 @@ pub fn average_accumulates(
     in_num_accumulates: &View<'_>,
     in_old_num_accumulates: &View<'_>,
     in_num_updates: &View<'_>,
-    average_window: f64,
-    max_average_window: i64,
-    min_average_window: i64,
+    with: &AverageAccumulatesAttributes,
 ) -> Result<()> {
+    let AverageAccumulatesAttributes { average_window, max_average_window, min_average_window } = *with;
     if min_average_window > max_average_window {
         return Err(Error::Attribute { name: "min_average_window", value: min_average_window.to_string() });
     }

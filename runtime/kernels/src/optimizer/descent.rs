@@ -1,6 +1,7 @@
 //! Gradient descent, with or without momentum.
 
 use super::operand::{all, expect_lists, masters, nth};
+use crate::attributes::{LarsMomentumAttributes, MergedMomentumAttributes, MomentumAttributes};
 use crate::elements::accumulate::with_float;
 use crate::elements::float::Float as _;
 use crate::error::{Error, Result};
@@ -54,13 +55,16 @@ pub fn momentum(
     velocity: &View<'_>,
     learning_rate: &View<'_>,
     master_param: Option<&View<'_>>,
-    mu: f64,
-    use_nesterov: bool,
-    regularization_method: &str,
-    regularization_coeff: f64,
-    multi_precision: bool,
-    rescale_grad: f64,
+    with: &MomentumAttributes<'_>,
 ) -> Result<()> {
+    let MomentumAttributes {
+        mu,
+        use_nesterov,
+        regularization_method,
+        regularization_coeff,
+        multi_precision,
+        rescale_grad,
+    } = *with;
     let decay = match regularization_method {
         "" => None,
         "l2_decay" => Some(regularization_coeff),
@@ -103,13 +107,16 @@ pub fn merged_momentum(
     velocity: &[View<'_>],
     learning_rate: &[View<'_>],
     master_param: Option<&[View<'_>]>,
-    mu: f64,
-    use_nesterov: bool,
-    regularization_method: &[&str],
-    regularization_coeff: &[f64],
-    multi_precision: bool,
-    rescale_grad: f64,
+    with: &MergedMomentumAttributes<'_>,
 ) -> Result<()> {
+    let MergedMomentumAttributes {
+        mu,
+        use_nesterov,
+        regularization_method,
+        regularization_coeff,
+        multi_precision,
+        rescale_grad,
+    } = *with;
     let count = param.len();
     expect_lists(
         count,
@@ -139,12 +146,14 @@ pub fn merged_momentum(
             &velocity[n],
             &learning_rate[n % learning_rate.len()],
             nth(master_param, n),
-            mu,
-            use_nesterov,
-            regularization_method.get(n).copied().unwrap_or_default(),
-            regularization_coeff.get(n).copied().unwrap_or_default(),
-            multi_precision,
-            rescale_grad,
+            &MomentumAttributes {
+                mu,
+                use_nesterov,
+                regularization_method: regularization_method.get(n).copied().unwrap_or_default(),
+                regularization_coeff: regularization_coeff.get(n).copied().unwrap_or_default(),
+                multi_precision,
+                rescale_grad,
+            },
         )?;
     }
     Ok(())
@@ -168,13 +177,10 @@ pub fn lars_momentum(
     learning_rate: &[View<'_>],
     grad: &[View<'_>],
     master_param: Option<&[View<'_>]>,
-    weight_decay: &[f64],
-    mu: f64,
-    lars_coeff: f64,
-    epsilon: f64,
-    multi_precision: bool,
-    rescale_grad: f64,
+    with: &LarsMomentumAttributes<'_>,
 ) -> Result<()> {
+    let LarsMomentumAttributes { weight_decay, mu, lars_coeff, epsilon, multi_precision, rescale_grad } =
+        *with;
     let lengths = [
         ("param_out", param_out.len()),
         ("velocity_out", velocity_out.len()),

@@ -1,6 +1,7 @@
 //! The loss scale of mixed-precision training.
 
 use super::operand::{all, put};
+use crate::attributes::UpdateLossScalingAttributes;
 use crate::elements::accumulate::with_float;
 use crate::error::Result;
 use crate::loops::movement;
@@ -54,12 +55,15 @@ pub fn update_loss_scaling(
     prev_loss_scaling: &View<'_>,
     in_good_steps: &View<'_>,
     in_bad_steps: &View<'_>,
-    incr_every_n_steps: i64,
-    decr_every_n_nan_or_inf: i64,
-    incr_ratio: f64,
-    decr_ratio: f64,
-    stop_update: bool,
+    with: &UpdateLossScalingAttributes,
 ) -> Result<()> {
+    let UpdateLossScalingAttributes {
+        incr_every_n_steps,
+        decr_every_n_nan_or_inf,
+        incr_ratio,
+        decr_ratio,
+        stop_update,
+    } = *with;
     crate::expect_length("outs", xs.len(), outs.len())?;
     let infinite = scalar("found_infinite", found_infinite)? != 0.0;
     let count = |what, view: &View<'_>| -> Result<i64> {

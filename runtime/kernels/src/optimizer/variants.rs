@@ -2,6 +2,7 @@
 
 use super::descent::norm;
 use super::operand::{first, keep, masters, put, skips};
+use crate::attributes::{LambAttributes, NadamAttributes, RadamAttributes};
 use crate::elements::accumulate::with_float;
 use crate::error::Result;
 use crate::loops::movement::fill;
@@ -38,13 +39,9 @@ pub fn lamb(
     beta2_pow: &View<'_>,
     master_param: Option<&View<'_>>,
     skip_update: Option<&View<'_>>,
-    weight_decay: f64,
-    beta1: f64,
-    beta2: f64,
-    epsilon: f64,
-    always_adapt: bool,
-    multi_precision: bool,
+    with: &LambAttributes,
 ) -> Result<()> {
+    let LambAttributes { weight_decay, beta1, beta2, epsilon, always_adapt, multi_precision } = *with;
     if skips(skip_update)? {
         return keep([
             (Some(param_out.reborrow()), Some(param)),
@@ -121,12 +118,9 @@ pub fn nadam(
     moment1: &View<'_>,
     moment2: &View<'_>,
     master_param: Option<&View<'_>>,
-    beta1: f64,
-    beta2: f64,
-    epsilon: f64,
-    momentum_decay: f64,
-    multi_precision: bool,
+    with: &NadamAttributes,
 ) -> Result<()> {
+    let NadamAttributes { beta1, beta2, epsilon, momentum_decay, multi_precision } = *with;
     let rate = scalar("learning_rate", learning_rate)?;
     let decay_power = first(momentum_decay_pow)? * 0.96;
     let power = first(beta2_pow)? * beta2;
@@ -185,11 +179,9 @@ pub fn radam(
     moment1: &View<'_>,
     moment2: &View<'_>,
     master_param: Option<&View<'_>>,
-    beta1: f64,
-    beta2: f64,
-    epsilon: f64,
-    multi_precision: bool,
+    with: &RadamAttributes,
 ) -> Result<()> {
+    let RadamAttributes { beta1, beta2, epsilon, multi_precision } = *with;
     let rate = scalar("learning_rate", learning_rate)?;
     let power1 = first(beta1_pow)? * beta1;
     let power2 = first(beta2_pow)? * beta2;

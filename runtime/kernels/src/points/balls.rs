@@ -1,6 +1,7 @@
 //! Points inside balls.
 
 use super::{cloud, count, squared_distance};
+use crate::attributes::BallQueryAttributes;
 use crate::elements::accumulate::with_float;
 use crate::elements::float::Float;
 use crate::error::{Error, Result, expect_length, expect_shape};
@@ -16,11 +17,9 @@ pub fn ball_query_shape(
     _x: TensorMeta<'_>,
     _centers_num: Option<TensorMeta<'_>>,
     _points_num: Option<TensorMeta<'_>>,
-    _min_radius: f64,
-    _max_radius: f64,
-    per_ball: i64,
-    _absent: i64,
+    with: &BallQueryAttributes,
 ) -> Result<Vec<usize>> {
+    let BallQueryAttributes { count: per_ball, .. } = *with;
     let dims = centers.dims();
     Ok([&dims[..dims.len().saturating_sub(1)], &[count("count", per_ball)?]].concat())
 }
@@ -42,13 +41,16 @@ pub fn ball_query(
     x: &View<'_>,
     centers_num: Option<&View<'_>>,
     points_num: Option<&View<'_>>,
-    min_radius: f64,
-    max_radius: f64,
-    per_ball: i64,
-    absent: i64,
+    with: &BallQueryAttributes,
 ) -> Result<()> {
-    let shape =
-        ball_query_shape(centers.meta(), x.meta(), None, None, min_radius, max_radius, per_ball, absent)?;
+    let BallQueryAttributes { min_radius, max_radius, count: per_ball, absent } = *with;
+    let shape = ball_query_shape(
+        centers.meta(),
+        x.meta(),
+        None,
+        None,
+        &BallQueryAttributes { min_radius, max_radius, count: per_ball, absent },
+    )?;
     expect_shape(&shape, out.dims())?;
     let per_ball = count("count", per_ball)?;
     let clouds = clouds(centers, x, centers_num, points_num)?;

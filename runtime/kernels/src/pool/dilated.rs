@@ -1,5 +1,6 @@
 //! Max pooling with dilated windows.
 
+use crate::attributes::DilatedMaxPoolAttributes;
 use crate::elements::accumulate::with_number;
 use crate::error::{Error, Result, expect_shape};
 use crate::loops::slices::{Slot, store_integers};
@@ -19,11 +20,9 @@ pub fn dilated_max_pool(
     out: &mut ViewMut<'_>,
     mask: &mut ViewMut<'_>,
     x: &View<'_>,
-    kernel_size: &[i64],
-    strides: &[i64],
-    paddings: &[i64],
-    dilations: &[i64],
+    with: &DilatedMaxPoolAttributes<'_>,
 ) -> Result<()> {
+    let DilatedMaxPoolAttributes { kernel_size, strides, paddings, dilations } = *with;
     let (image, rank) = (space(x.dims())?, x.dims().len() - 2);
     let kernel = attribute("kernel_size", kernel_size, rank, 1)?;
     let strides = attribute("strides", strides, rank, 1)?;

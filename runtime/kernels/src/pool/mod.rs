@@ -11,6 +11,7 @@ mod largest;
 mod plan;
 mod squares;
 
+use crate::attributes::{MaxPoolWithIndexAttributes, PoolAttributes};
 use std::ops::Range;
 
 pub use dilated::dilated_max_pool;
@@ -32,20 +33,19 @@ use crate::tensor::{View, ViewMut};
 ///
 /// # Errors
 /// [`Error::Rank`], [`Error::Shape`], [`Error::Attribute`], and [`Error::Type`] unless the tensors are floating-point.
-pub fn pool(
-    out: &mut ViewMut<'_>,
-    x: &View<'_>,
-    kernel_size: &[i64],
-    strides: &[i64],
-    paddings: &[i64],
-    ceil_mode: bool,
-    exclusive: bool,
-    data_format: &str,
-    pooling_type: &str,
-    global_pooling: bool,
-    adaptive: bool,
-    padding_algorithm: &str,
-) -> Result<()> {
+pub fn pool(out: &mut ViewMut<'_>, x: &View<'_>, with: &PoolAttributes<'_>) -> Result<()> {
+    let PoolAttributes {
+        kernel_size,
+        strides,
+        paddings,
+        ceil_mode,
+        exclusive,
+        data_format,
+        pooling_type,
+        global_pooling,
+        adaptive,
+        padding_algorithm,
+    } = *with;
     let last = channels_last(data_format)?;
     let largest = is_largest(pooling_type)?;
     let attributes =
@@ -93,17 +93,20 @@ pub fn pool_grad(
     dx: &mut ViewMut<'_>,
     x: &View<'_>,
     dout: &View<'_>,
-    kernel_size: &[i64],
-    strides: &[i64],
-    paddings: &[i64],
-    ceil_mode: bool,
-    exclusive: bool,
-    data_format: &str,
-    pooling_type: &str,
-    global_pooling: bool,
-    adaptive: bool,
-    padding_algorithm: &str,
+    with: &PoolAttributes<'_>,
 ) -> Result<()> {
+    let PoolAttributes {
+        kernel_size,
+        strides,
+        paddings,
+        ceil_mode,
+        exclusive,
+        data_format,
+        pooling_type,
+        global_pooling,
+        adaptive,
+        padding_algorithm,
+    } = *with;
     let last = channels_last(data_format)?;
     let largest = is_largest(pooling_type)?;
     let attributes =
@@ -142,13 +145,10 @@ pub fn max_pool_with_index(
     out: &mut ViewMut<'_>,
     mask: &mut ViewMut<'_>,
     x: &View<'_>,
-    kernel_size: &[i64],
-    strides: &[i64],
-    paddings: &[i64],
-    global_pooling: bool,
-    adaptive: bool,
-    ceil_mode: bool,
+    with: &MaxPoolWithIndexAttributes<'_>,
 ) -> Result<()> {
+    let MaxPoolWithIndexAttributes { kernel_size, strides, paddings, global_pooling, adaptive, ceil_mode } =
+        *with;
     let padding_algorithm = "EXPLICIT";
     let attributes =
         Attributes { kernel_size, strides, paddings, padding_algorithm, ceil_mode, global_pooling, adaptive };

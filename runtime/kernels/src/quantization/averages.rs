@@ -1,6 +1,9 @@
 //! Scales that are moving averages of the largest absolute value.
 
 use super::{Levels, Rounding, channels, largest, levels};
+use crate::attributes::{
+    FakeQuantizeMovingAverageAttributes, QuantizeLinearAttributes, QuantizeLinearTrainingAttributes,
+};
 use crate::elements::accumulate::with_float;
 use crate::elements::float::Float;
 use crate::error::{Error, Result, expect_length, expect_shape};
@@ -26,12 +29,10 @@ pub fn fake_quantize_moving_average(
     in_scale: &View<'_>,
     in_accum: Option<&View<'_>>,
     in_state: Option<&View<'_>>,
-    moving_rate: f64,
-    bit_length: i64,
-    is_test: bool,
-    round_type: i64,
-    dequantize: bool,
+    with: &FakeQuantizeMovingAverageAttributes,
 ) -> Result<()> {
+    let FakeQuantizeMovingAverageAttributes { moving_rate, bit_length, is_test, round_type, dequantize } =
+        *with;
     let levels = Levels { largest: levels(bit_length)?, rounding: Rounding::new(round_type)?, dequantize };
     let around = channels(x.dims(), -1)?;
     with_float!(x.dtype(), T => {
@@ -89,12 +90,9 @@ pub fn quantize_linear(
     scale: Option<&View<'_>>,
     in_accum: Option<&View<'_>>,
     in_state: Option<&View<'_>>,
-    quant_axis: i64,
-    qmax: i64,
-    round_type: i64,
-    is_test: bool,
-    only_observer: bool,
+    with: &QuantizeLinearAttributes,
 ) -> Result<()> {
+    let QuantizeLinearAttributes { quant_axis, qmax, round_type, is_test, only_observer } = *with;
     let levels = Levels { largest: qmax as f64, rounding: Rounding::new(round_type)?, dequantize: false };
     let around = channels(x.dims(), quant_axis)?;
     with_float!(x.dtype(), T => {
@@ -139,11 +137,9 @@ pub fn quantize_linear_training(
     scale: &View<'_>,
     in_accum: Option<&View<'_>>,
     in_state: Option<&View<'_>>,
-    quant_axis: i64,
-    qmax: i64,
-    round_type: i64,
-    only_observer: bool,
+    with: &QuantizeLinearTrainingAttributes,
 ) -> Result<()> {
+    let QuantizeLinearTrainingAttributes { quant_axis, qmax, round_type, only_observer } = *with;
     quantize_linear(
         out,
         out_state,
@@ -153,11 +149,7 @@ pub fn quantize_linear_training(
         Some(scale),
         in_accum,
         in_state,
-        quant_axis,
-        qmax,
-        round_type,
-        false,
-        only_observer,
+        &QuantizeLinearAttributes { quant_axis, qmax, round_type, is_test: false, only_observer },
     )
 }
 
@@ -169,11 +161,9 @@ pub fn quantize_by_scale(
     out: &mut ViewMut<'_>,
     x: &View<'_>,
     scale: &View<'_>,
-    quant_axis: i64,
-    qmax: i64,
-    round_type: i64,
-    only_observer: bool,
+    with: &QuantizeLinearTrainingAttributes,
 ) -> Result<()> {
+    let QuantizeLinearTrainingAttributes { quant_axis, qmax, round_type, only_observer } = *with;
     let scale = Some(scale);
     quantize_linear(
         out,
@@ -184,11 +174,7 @@ pub fn quantize_by_scale(
         scale,
         None,
         None,
-        quant_axis,
-        qmax,
-        round_type,
-        true,
-        only_observer,
+        &QuantizeLinearAttributes { quant_axis, qmax, round_type, is_test: true, only_observer },
     )
 }
 

@@ -1,6 +1,7 @@
 //! Numbers of quantised ones.
 
 use super::{channels, each_channel, levels};
+use crate::attributes::{DequantizeByScaleAttributes, DequantizeChannelsAttributes};
 use crate::elements::accumulate::with_float;
 use crate::elements::float::Float;
 use crate::error::{Error, Result, expect_length, expect_shape};
@@ -19,11 +20,9 @@ pub fn dequantize_by_scale(
     out: &mut ViewMut<'_>,
     x: &View<'_>,
     scale: &View<'_>,
-    quant_axis: i64,
-    bit_length: i64,
-    qmax: f64,
-    only_observer: bool,
+    with: &DequantizeByScaleAttributes,
 ) -> Result<()> {
+    let DequantizeByScaleAttributes { quant_axis, bit_length, qmax, only_observer } = *with;
     expect_shape(x.dims(), out.dims())?;
     if only_observer {
         return movement::copy(out, x);
@@ -41,13 +40,16 @@ pub fn dequantize_linear(
     out: &mut ViewMut<'_>,
     x: &View<'_>,
     scale: Option<&View<'_>>,
-    quant_axis: i64,
-    bit_length: i64,
-    qmax: f64,
-    only_observer: bool,
+    with: &DequantizeByScaleAttributes,
 ) -> Result<()> {
+    let DequantizeByScaleAttributes { quant_axis, bit_length, qmax, only_observer } = *with;
     let scale = scale.ok_or(Error::Missing { missing: "scale", because: "x" })?;
-    dequantize_by_scale(out, x, scale, quant_axis, bit_length, qmax, only_observer)
+    dequantize_by_scale(
+        out,
+        x,
+        scale,
+        &DequantizeByScaleAttributes { quant_axis, bit_length, qmax, only_observer },
+    )
 }
 
 /// Multiplies integers by one or two scales, and divides them by the largest levels of their bits. One scale has a
@@ -60,10 +62,9 @@ pub fn dequantize_channels(
     out: &mut ViewMut<'_>,
     x: &View<'_>,
     scales: &[View<'_>],
-    quant_bits: &[i64],
-    quant_axis: i64,
-    x_num_col_dims: i64,
+    with: &DequantizeChannelsAttributes<'_>,
 ) -> Result<()> {
+    let DequantizeChannelsAttributes { quant_bits, quant_axis, x_num_col_dims } = *with;
     expect_shape(x.dims(), out.dims())?;
     if quant_bits.len() < scales.len() {
         return Err(Error::Length { what: "quant_bits", expected: scales.len(), actual: quant_bits.len() });

@@ -6,6 +6,7 @@
 mod averages;
 mod channels;
 
+use crate::attributes::FakeQuantizeAbsMaxAttributes;
 pub use averages::{
     fake_quantize_moving_average, moving_average_abs_max_scale, quantize_by_scale, quantize_linear,
     quantize_linear_training,
@@ -30,11 +31,9 @@ pub fn fake_quantize_abs_max(
     out: &mut ViewMut<'_>,
     out_scale: &mut ViewMut<'_>,
     x: &View<'_>,
-    bit_length: i64,
-    round_type: i64,
-    quant_axis: i64,
-    dequantize: bool,
+    with: &FakeQuantizeAbsMaxAttributes,
 ) -> Result<()> {
+    let FakeQuantizeAbsMaxAttributes { bit_length, round_type, quant_axis, dequantize } = *with;
     let levels = Levels { largest: levels(bit_length)?, rounding: Rounding::new(round_type)?, dequantize };
     let around = channels(x.dims(), quant_axis)?;
     expect_length("out_scale", around.len, out_scale.len())?;

@@ -1,5 +1,6 @@
 //! Tensors of random numbers.
 
+use crate::attributes::{TruncatedGaussianAttributes, UniformAttributes};
 use std::f64::consts::TAU;
 
 use super::Numbers;
@@ -43,14 +44,11 @@ pub fn uniform(out: &mut ViewMut<'_>, min: f64, max: f64, seed: i64, offset: i64
 /// As [`uniform`], and [`Error::Index`] if there are fewer elements.
 pub fn uniform_with_diagonal(
     out: &mut ViewMut<'_>,
-    min: f64,
-    max: f64,
-    diag_num: i64,
-    diag_step: i64,
-    diag_val: f64,
+    with: &UniformAttributes,
     seed: i64,
     offset: i64,
 ) -> Result<()> {
+    let UniformAttributes { min, max, diag_num, diag_step, diag_val } = *with;
     uniform(out, min, max, seed, offset)?;
     let (len, dims) = (out.len(), out.dims().to_vec());
     for n in 0..diag_num {
@@ -95,13 +93,11 @@ pub fn gaussian(out: &mut ViewMut<'_>, mean: f64, std: f64, seed: i64, offset: i
 /// As [`uniform`], and [`Error::Attribute`] unless `a` is below `b` and `std` is positive.
 pub fn truncated_gaussian(
     out: &mut ViewMut<'_>,
-    mean: f64,
-    std: f64,
-    a: f64,
-    b: f64,
+    with: &TruncatedGaussianAttributes,
     seed: i64,
     offset: i64,
 ) -> Result<()> {
+    let TruncatedGaussianAttributes { mean, std, a, b } = *with;
     expect_float(out)?;
     if std <= 0.0 || std.is_nan() {
         return Err(refused("std", std));

@@ -1,6 +1,7 @@
 //! Dropout.
 
 use super::Numbers;
+use crate::attributes::{DropoutAttributes, DropoutGradAttributes};
 use crate::elements::accumulate::with_float;
 use crate::error::{Error, Result, expect_shape};
 use crate::loops::movement;
@@ -37,13 +38,11 @@ pub fn dropout(
     out: &mut ViewMut<'_>,
     mask: Option<&mut ViewMut<'_>>,
     x: &View<'_>,
-    p: f64,
-    is_test: bool,
-    mode: &str,
-    axis: &[i64],
+    with: &DropoutAttributes<'_>,
     seed: i64,
     offset: i64,
 ) -> Result<()> {
+    let DropoutAttributes { p, is_test, mode, axis } = *with;
     let [kept, all] = factors(p, mode)?;
     let mask = match (is_test, mask) {
         (true, _) => {
@@ -82,10 +81,9 @@ pub fn dropout_grad(
     dx: &mut ViewMut<'_>,
     mask: &View<'_>,
     dout: &View<'_>,
-    p: f64,
-    is_test: bool,
-    mode: &str,
+    with: &DropoutGradAttributes<'_>,
 ) -> Result<()> {
+    let DropoutGradAttributes { p, is_test, mode } = *with;
     let [kept, all] = factors(p, mode)?;
     let mask = (!is_test).then_some(mask);
     with_float!(dx.dtype(), T => {

@@ -230,6 +230,7 @@ pub fn pairwise_distance_grad(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::attributes::PNormAttributes;
 
     #[test]
     fn rows_of_several_tiles_and_blocks_have_the_distances_of_all_pairs() {
@@ -256,10 +257,7 @@ mod tests {
                 super::super::p_norm(
                     &mut ViewMut::of_slice(&mut expected, &[]).unwrap(),
                     &View::of_slice(&differences, &[columns]).unwrap(),
-                    porder,
-                    0,
-                    false,
-                    true,
+                    &PNormAttributes { porder, axis: 0, keep_dim: false, asvector: true },
                 )
                 .unwrap();
                 let error = (f64::from(*actual) - expected[0]).abs() / expected[0].max(1.0);

@@ -2,6 +2,7 @@
 
 use super::along::{Along, resolve, rows_last, spread};
 use super::fold::float;
+use crate::attributes::{ArgmaxAttributes, ExtremumGradAttributes};
 use crate::elements::accumulate::{with_float, with_number};
 use crate::elements::dtype::{DType, Element};
 use crate::error::{Error, Result, expect_shape};
@@ -27,11 +28,9 @@ pub fn extremum_grad(
     x: &View<'_>,
     out: &View<'_>,
     dout: &View<'_>,
-    axis: &[i64],
-    keep_dim: bool,
-    reduce_all: bool,
-    evenly: bool,
+    with: &ExtremumGradAttributes<'_>,
 ) -> Result<()> {
+    let ExtremumGradAttributes { axis, keep_dim, reduce_all, evenly } = *with;
     let along = Along::named(axis, keep_dim, reduce_all);
     let ([spread_out, dout], _) = spread(x.dims(), [out, dout], along)?;
     let mut equal = Buffer::new(DType::F64, x.dims())?;
@@ -55,7 +54,8 @@ pub fn extremum_grad(
 ///
 /// # Errors
 /// [`Error::Axis`], [`Error::Shape`], [`Error::Type`] if the input is complex, [`Error::Empty`].
-pub fn argmax(out: &mut ViewMut<'_>, x: &View<'_>, axis: i64, keep_dim: bool, flatten: bool) -> Result<()> {
+pub fn argmax(out: &mut ViewMut<'_>, x: &View<'_>, with: &ArgmaxAttributes) -> Result<()> {
+    let ArgmaxAttributes { axis, keep_dim, flatten } = *with;
     with_number!(x.dtype(), T => {
         let found = first::<T>(out.dims(), x, axis, keep_dim, flatten, #[inline(always)] |new: T, best: T| new > best || prefers_numbers(new, best))?;
         store_integers(out, &found.0)
@@ -66,7 +66,8 @@ pub fn argmax(out: &mut ViewMut<'_>, x: &View<'_>, axis: i64, keep_dim: bool, fl
 ///
 /// # Errors
 /// As [`argmax`].
-pub fn argmin(out: &mut ViewMut<'_>, x: &View<'_>, axis: i64, keep_dim: bool, flatten: bool) -> Result<()> {
+pub fn argmin(out: &mut ViewMut<'_>, x: &View<'_>, with: &ArgmaxAttributes) -> Result<()> {
+    let ArgmaxAttributes { axis, keep_dim, flatten } = *with;
     with_number!(x.dtype(), T => {
         let found = first::<T>(out.dims(), x, axis, keep_dim, flatten, #[inline(always)] |new: T, best: T| new < best || prefers_numbers(new, best))?;
         store_integers(out, &found.0)
@@ -82,10 +83,9 @@ pub fn max_with_indices(
     out: Option<&mut ViewMut<'_>>,
     indices: &mut ViewMut<'_>,
     x: &View<'_>,
-    axis: i64,
-    keep_dim: bool,
-    flatten: bool,
+    with: &ArgmaxAttributes,
 ) -> Result<()> {
+    let ArgmaxAttributes { axis, keep_dim, flatten } = *with;
     with_number!(x.dtype(), T => {
         let found = first::<T>(indices.dims(), x, axis, keep_dim, flatten, #[inline(always)] |new: T, best: T| new > best || prefers_numbers(best, new))?;
         store(out, indices, &found)
@@ -100,10 +100,9 @@ pub fn min_with_indices(
     out: Option<&mut ViewMut<'_>>,
     indices: &mut ViewMut<'_>,
     x: &View<'_>,
-    axis: i64,
-    keep_dim: bool,
-    flatten: bool,
+    with: &ArgmaxAttributes,
 ) -> Result<()> {
+    let ArgmaxAttributes { axis, keep_dim, flatten } = *with;
     with_number!(x.dtype(), T => {
         let found = first::<T>(indices.dims(), x, axis, keep_dim, flatten, #[inline(always)] |new: T, best: T| new < best || prefers_numbers(best, new))?;
         store(out, indices, &found)

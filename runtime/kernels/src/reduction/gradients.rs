@@ -1,6 +1,7 @@
 //! Gradients that are no formulas.
 
 use super::along::{Along, resolve, rows_last, spread, with_last};
+use crate::attributes::SumAttributes;
 use crate::elements::accumulate::with_float;
 use crate::error::{Result, expect_shape};
 use crate::loops::convert::Compute;
@@ -13,13 +14,8 @@ use crate::tensor::{View, ViewMut};
 ///
 /// # Errors
 /// As [`sum`](crate::formulas::reduction::sum).
-pub fn sum_grad(
-    dx: &mut ViewMut<'_>,
-    dout: &View<'_>,
-    axis: &[i64],
-    keep_dim: bool,
-    reduce_all: bool,
-) -> Result<()> {
+pub fn sum_grad(dx: &mut ViewMut<'_>, dout: &View<'_>, with: &SumAttributes<'_>) -> Result<()> {
+    let SumAttributes { axis, keep_dim, reduce_all } = *with;
     let ([dout], _) = spread(dx.dims(), [dout], Along::named(axis, keep_dim, reduce_all))?;
     movement::copy(dx, &dout)
 }
@@ -37,10 +33,9 @@ pub fn prod_grad(
     dx: &mut ViewMut<'_>,
     x: &View<'_>,
     dout: &View<'_>,
-    axis: &[i64],
-    keep_dim: bool,
-    reduce_all: bool,
+    with: &SumAttributes<'_>,
 ) -> Result<()> {
+    let SumAttributes { axis, keep_dim, reduce_all } = *with;
     fn each<T: Compute + Floating + Slot>(dx: ViewMut<'_>, inputs: [&View<'_>; 2], len: usize) -> Result<()> {
         with_slices([dx], inputs, |[dx], [x, dout]| {
             if len == 0 {

@@ -2,6 +2,7 @@
 
 use super::along::resolve;
 use super::rowwise;
+use crate::attributes::SumAttributes;
 use crate::error::Result;
 use crate::numeric::Numeric;
 use crate::tensor::{View, ViewMut};
@@ -14,13 +15,8 @@ use crate::tensor::{View, ViewMut};
 /// # Errors
 /// As [`sum`](crate::formulas::reduction::sum), and [`Error::Type`](crate::Error::Type) unless the tensors are
 /// floating-point.
-pub fn logsumexp(
-    out: &mut ViewMut<'_>,
-    x: &View<'_>,
-    axis: &[i64],
-    keep_dim: bool,
-    reduce_all: bool,
-) -> Result<()> {
+pub fn logsumexp(out: &mut ViewMut<'_>, x: &View<'_>, with: &SumAttributes<'_>) -> Result<()> {
+    let SumAttributes { axis, keep_dim, reduce_all } = *with;
     let axes = resolve(out.dims(), x.dims(), axis, keep_dim, reduce_all)?;
     rowwise(out, x, &axes, |row| {
         let largest = row.iter().copied().fold(f64::NEG_INFINITY, Numeric::max);

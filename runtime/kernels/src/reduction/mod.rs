@@ -1,10 +1,12 @@
 //! Reductions: one value from all elements along some dimensions, and gradients.
 //!
 //! ```
+//! use tenon_kernels::attributes::SumAttributes;
 //! use tenon_kernels::{View, ViewMut, formulas::reduction::sum};
 //!
 //! let (x, mut y) = ([1.0_f32, 2.0, 3.0, 4.0, 5.0, 6.0], [0.0_f32; 3]);
-//! sum(&mut ViewMut::of_slice(&mut y, &[3])?, &View::of_slice(&x, &[2, 3])?, &[0], false, false)?;
+//! let with = SumAttributes { axis: &[0], ..Default::default() };
+//! sum(&mut ViewMut::of_slice(&mut y, &[3])?, &View::of_slice(&x, &[2, 3])?, &with)?;
 //! assert_eq!(y, [5.0, 7.0, 9.0]);
 //! # Ok::<(), tenon_kernels::Error>(())
 //! ```

@@ -2,6 +2,7 @@
 
 use super::along::{Along, resolve, spread};
 use super::rowwise;
+use crate::attributes::PNormAttributes;
 use crate::elements::accumulate::with_float;
 use crate::error::Result;
 use crate::loops::slices::Slot;
@@ -16,14 +17,8 @@ use crate::tensor::{View, ViewMut};
 ///
 /// # Errors
 /// As [`logsumexp`](super::logsumexp()).
-pub fn p_norm(
-    out: &mut ViewMut<'_>,
-    x: &View<'_>,
-    porder: f64,
-    axis: i64,
-    keep_dim: bool,
-    asvector: bool,
-) -> Result<()> {
+pub fn p_norm(out: &mut ViewMut<'_>, x: &View<'_>, with: &PNormAttributes) -> Result<()> {
+    let PNormAttributes { porder, axis, keep_dim, asvector } = *with;
     let axes = resolve(out.dims(), x.dims(), &[axis], keep_dim, asvector)?;
     rowwise(out, x, &axes, |row| {
         let sizes = row.iter().map(|x| x.abs());
@@ -56,11 +51,9 @@ pub fn p_norm_grad(
     x: &View<'_>,
     out: &View<'_>,
     dout: &View<'_>,
-    porder: f64,
-    axis: i64,
-    keep_dim: bool,
-    asvector: bool,
+    with: &PNormAttributes,
 ) -> Result<()> {
+    let PNormAttributes { porder, axis, keep_dim, asvector } = *with;
     let axis = [axis];
     let along = Along::named(&axis, keep_dim, asvector);
     let ([out, dout], _) = spread(x.dims(), [out, dout], along)?;

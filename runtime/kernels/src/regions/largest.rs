@@ -1,6 +1,7 @@
 //! RoI Align with the largest sample of each cell instead of their mean.
 
 use super::{Cells, Samples};
+use crate::attributes::MaxRoiAlignAttributes;
 use crate::elements::accumulate::with_float;
 use crate::elements::float::Float;
 use crate::error::{Error, Result, expect_shape};
@@ -16,12 +17,9 @@ use crate::tensor::{TensorMeta, View, ViewMut};
 pub fn max_roi_align_shape(
     x: TensorMeta<'_>,
     boxes: TensorMeta<'_>,
-    pooled_height: i64,
-    pooled_width: i64,
-    spatial_scale: f64,
-    _sampling_ratio: i64,
-    _aligned: bool,
+    with: &MaxRoiAlignAttributes,
 ) -> Result<Vec<usize>> {
+    let MaxRoiAlignAttributes { pooled_height, pooled_width, spatial_scale, .. } = *with;
     let cells = Cells::new(x.dims(), [pooled_height, pooled_width], spatial_scale)?;
     Ok(cells.result(Cells::regions(boxes.dims(), COLUMNS)?).to_vec())
 }
@@ -41,12 +39,9 @@ pub fn max_roi_align(
     columns: &mut ViewMut<'_>,
     x: &View<'_>,
     boxes: &View<'_>,
-    pooled_height: i64,
-    pooled_width: i64,
-    spatial_scale: f64,
-    sampling_ratio: i64,
-    aligned: bool,
+    with: &MaxRoiAlignAttributes,
 ) -> Result<()> {
+    let MaxRoiAlignAttributes { pooled_height, pooled_width, spatial_scale, sampling_ratio, aligned } = *with;
     let cells = Cells::new(x.dims(), [pooled_height, pooled_width], spatial_scale)?;
     let shape = cells.result(Cells::regions(boxes.dims(), COLUMNS)?);
     for output in [&*out, &*rows, &*columns] {

@@ -4,6 +4,7 @@
 //! whose weights are products of weights of rows and columns.
 
 use super::Cells;
+use crate::attributes::PreciseRoiPoolAttributes;
 use crate::elements::accumulate::with_float;
 use crate::elements::float::Float;
 use crate::error::{Result, expect_shape};
@@ -18,10 +19,9 @@ use crate::tensor::{TensorMeta, View, ViewMut};
 pub fn precise_roi_pool_shape(
     x: TensorMeta<'_>,
     boxes: TensorMeta<'_>,
-    pooled_height: i64,
-    pooled_width: i64,
-    spatial_scale: f64,
+    with: &PreciseRoiPoolAttributes,
 ) -> Result<Vec<usize>> {
+    let PreciseRoiPoolAttributes { pooled_height, pooled_width, spatial_scale } = *with;
     let cells = Cells::new(x.dims(), [pooled_height, pooled_width], spatial_scale)?;
     Ok(cells.result(Cells::regions(boxes.dims(), COLUMNS)?).to_vec())
 }
@@ -41,10 +41,9 @@ pub fn precise_roi_pool(
     out: &mut ViewMut<'_>,
     x: &View<'_>,
     boxes: &View<'_>,
-    pooled_height: i64,
-    pooled_width: i64,
-    spatial_scale: f64,
+    with: &PreciseRoiPoolAttributes,
 ) -> Result<()> {
+    let PreciseRoiPoolAttributes { pooled_height, pooled_width, spatial_scale } = *with;
     let cells = Cells::new(x.dims(), [pooled_height, pooled_width], spatial_scale)?;
     expect_shape(&cells.result(Cells::regions(boxes.dims(), COLUMNS)?), out.dims())?;
     let boxes = floats(boxes)?;
@@ -70,10 +69,9 @@ pub fn precise_roi_pool_grad(
     x: &View<'_>,
     boxes: &View<'_>,
     dout: &View<'_>,
-    pooled_height: i64,
-    pooled_width: i64,
-    spatial_scale: f64,
+    with: &PreciseRoiPoolAttributes,
 ) -> Result<()> {
+    let PreciseRoiPoolAttributes { pooled_height, pooled_width, spatial_scale } = *with;
     let cells = Cells::new(x.dims(), [pooled_height, pooled_width], spatial_scale)?;
     let regions = Cells::regions(boxes.dims(), COLUMNS)?;
     expect_shape(&cells.result(regions), dout.dims())?;

@@ -2,6 +2,7 @@
 //! (Han et al., "ReDet", 2021).
 
 use super::{Cells, Samples};
+use crate::attributes::RotatedRoiAlignAttributes;
 use crate::elements::accumulate::with_float;
 use crate::elements::float::Float;
 use crate::error::{Error, Result, expect_shape};
@@ -18,14 +19,9 @@ use crate::tensor::{TensorMeta, View, ViewMut};
 pub fn rotated_roi_align_shape(
     x: TensorMeta<'_>,
     boxes: TensorMeta<'_>,
-    pooled_height: i64,
-    pooled_width: i64,
-    spatial_scale: f64,
-    _sampling_ratio: i64,
-    _aligned: bool,
-    _clockwise: bool,
-    _orientations: i64,
+    with: &RotatedRoiAlignAttributes,
 ) -> Result<Vec<usize>> {
+    let RotatedRoiAlignAttributes { pooled_height, pooled_width, spatial_scale, .. } = *with;
     let cells = Cells::new(x.dims(), [pooled_height, pooled_width], spatial_scale)?;
     Ok(cells.result(Cells::regions(boxes.dims(), COLUMNS)?).to_vec())
 }
@@ -44,14 +40,17 @@ pub fn rotated_roi_align(
     out: &mut ViewMut<'_>,
     x: &View<'_>,
     boxes: &View<'_>,
-    pooled_height: i64,
-    pooled_width: i64,
-    spatial_scale: f64,
-    sampling_ratio: i64,
-    aligned: bool,
-    clockwise: bool,
-    orientations: i64,
+    with: &RotatedRoiAlignAttributes,
 ) -> Result<()> {
+    let RotatedRoiAlignAttributes {
+        pooled_height,
+        pooled_width,
+        spatial_scale,
+        sampling_ratio,
+        aligned,
+        clockwise,
+        orientations,
+    } = *with;
     let cells = Cells::new(x.dims(), [pooled_height, pooled_width], spatial_scale)?;
     expect_shape(&cells.result(Cells::regions(boxes.dims(), COLUMNS)?), out.dims())?;
     let rules = Rules::new(cells, sampling_ratio, aligned, clockwise, orientations)?;
@@ -72,14 +71,17 @@ pub fn rotated_roi_align_grad(
     dx: &mut ViewMut<'_>,
     boxes: &View<'_>,
     dout: &View<'_>,
-    pooled_height: i64,
-    pooled_width: i64,
-    spatial_scale: f64,
-    sampling_ratio: i64,
-    aligned: bool,
-    clockwise: bool,
-    orientations: i64,
+    with: &RotatedRoiAlignAttributes,
 ) -> Result<()> {
+    let RotatedRoiAlignAttributes {
+        pooled_height,
+        pooled_width,
+        spatial_scale,
+        sampling_ratio,
+        aligned,
+        clockwise,
+        orientations,
+    } = *with;
     let cells = Cells::new(dx.dims(), [pooled_height, pooled_width], spatial_scale)?;
     expect_shape(&cells.result(Cells::regions(boxes.dims(), COLUMNS)?), dout.dims())?;
     let rules = Rules::new(cells, sampling_ratio, aligned, clockwise, orientations)?;

@@ -1,6 +1,7 @@
 //! Deformable RoI pooling (Dai et al., "Deformable Convolutional Networks", 2017).
 
 use super::{Cells, Samples};
+use crate::attributes::DeformableRoiPoolAttributes;
 use crate::elements::accumulate::with_float;
 use crate::elements::float::Float;
 use crate::error::{Result, expect_shape};
@@ -17,12 +18,9 @@ pub fn deformable_roi_pool_shape(
     x: TensorMeta<'_>,
     boxes: TensorMeta<'_>,
     _offset: Option<TensorMeta<'_>>,
-    pooled_height: i64,
-    pooled_width: i64,
-    spatial_scale: f64,
-    _sampling_ratio: i64,
-    _gamma: f64,
+    with: &DeformableRoiPoolAttributes,
 ) -> Result<Vec<usize>> {
+    let DeformableRoiPoolAttributes { pooled_height, pooled_width, spatial_scale, .. } = *with;
     let cells = Cells::new(x.dims(), [pooled_height, pooled_width], spatial_scale)?;
     Ok(cells.result(Cells::regions(boxes.dims(), COLUMNS)?).to_vec())
 }
@@ -44,12 +42,10 @@ pub fn deformable_roi_pool(
     x: &View<'_>,
     boxes: &View<'_>,
     offset: Option<&View<'_>>,
-    pooled_height: i64,
-    pooled_width: i64,
-    spatial_scale: f64,
-    sampling_ratio: i64,
-    gamma: f64,
+    with: &DeformableRoiPoolAttributes,
 ) -> Result<()> {
+    let DeformableRoiPoolAttributes { pooled_height, pooled_width, spatial_scale, sampling_ratio, gamma } =
+        *with;
     let cells = Cells::new(x.dims(), [pooled_height, pooled_width], spatial_scale)?;
     let rules = Rules::new(cells, boxes, offset, sampling_ratio, gamma)?;
     expect_shape(&rules.result(), out.dims())?;
@@ -78,12 +74,10 @@ pub fn deformable_roi_pool_grad(
     boxes: &View<'_>,
     offset: Option<&View<'_>>,
     dout: &View<'_>,
-    pooled_height: i64,
-    pooled_width: i64,
-    spatial_scale: f64,
-    sampling_ratio: i64,
-    gamma: f64,
+    with: &DeformableRoiPoolAttributes,
 ) -> Result<()> {
+    let DeformableRoiPoolAttributes { pooled_height, pooled_width, spatial_scale, sampling_ratio, gamma } =
+        *with;
     let cells = Cells::new(x.dims(), [pooled_height, pooled_width], spatial_scale)?;
     let rules = Rules::new(cells, boxes, offset, sampling_ratio, gamma)?;
     expect_shape(&rules.result(), dout.dims())?;

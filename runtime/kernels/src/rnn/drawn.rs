@@ -1,6 +1,7 @@
 //! A recurrent network that draws the random numbers for dropout itself.
 
 use super::{Plan, rnn};
+use crate::attributes::RnnAttributes;
 use crate::elements::dtype::DType;
 use crate::error::Result;
 use crate::loops::movement;
@@ -17,13 +18,9 @@ pub fn uniform_shape(
     pre_state: &[TensorMeta<'_>],
     weight_list: &[TensorMeta<'_>],
     _sequence_length: Option<TensorMeta<'_>>,
-    dropout_prob: f64,
-    is_bidirec: bool,
-    hidden_size: i64,
-    num_layers: i64,
-    mode: &str,
-    is_test: bool,
+    with: &RnnAttributes<'_>,
 ) -> Result<Vec<usize>> {
+    let RnnAttributes { dropout_prob, is_bidirec, hidden_size, num_layers, mode, is_test } = *with;
     let sizes = [hidden_size, num_layers];
     let plan = Plan::new(x, pre_state, weight_list, is_bidirec, sizes, mode)?;
     Ok(match plan.layers - 1 {
@@ -45,13 +42,9 @@ pub fn reserve_shape(
     pre_state: &[TensorMeta<'_>],
     weight_list: &[TensorMeta<'_>],
     _sequence_length: Option<TensorMeta<'_>>,
-    _dropout_prob: f64,
-    is_bidirec: bool,
-    hidden_size: i64,
-    num_layers: i64,
-    mode: &str,
-    is_test: bool,
+    with: &RnnAttributes<'_>,
 ) -> Result<Vec<usize>> {
+    let RnnAttributes { is_bidirec, hidden_size, num_layers, mode, is_test, .. } = *with;
     let sizes = [hidden_size, num_layers];
     let plan = Plan::new(x, pre_state, weight_list, is_bidirec, sizes, mode)?;
     let is_kept = !is_test && matches!(x.dtype(), DType::F32 | DType::F64);
@@ -73,15 +66,11 @@ pub fn rnn_drawn(
     pre_state: &[View<'_>],
     weight_list: &[View<'_>],
     sequence_length: Option<&View<'_>>,
-    dropout_prob: f64,
-    is_bidirec: bool,
-    hidden_size: i64,
-    num_layers: i64,
-    mode: &str,
-    is_test: bool,
+    with: &RnnAttributes<'_>,
     seed: i64,
     offset: i64,
 ) -> Result<()> {
+    let RnnAttributes { dropout_prob, is_bidirec, hidden_size, num_layers, mode, is_test } = *with;
     let mut numbers = Buffer::new(uniform.dtype(), uniform.dims())?;
     random::uniform(&mut numbers.view_mut()?, 0.0, 1.0, seed, offset)?;
     movement::copy(uniform, &numbers.view()?)?;

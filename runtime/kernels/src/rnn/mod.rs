@@ -14,6 +14,7 @@ mod drawn;
 mod layer;
 mod network;
 
+use crate::attributes::RnnAttributes;
 pub use drawn::{reserve_shape, rnn_drawn, uniform_shape};
 
 use std::borrow::Cow;
@@ -100,13 +101,9 @@ pub fn rnn_grad(
     reserve: &View<'_>,
     dout: &View<'_>,
     dstate: &[View<'_>],
-    dropout_prob: f64,
-    is_bidirec: bool,
-    hidden_size: i64,
-    num_layers: i64,
-    mode: &str,
-    is_test: bool,
+    with: &RnnAttributes<'_>,
 ) -> Result<()> {
+    let RnnAttributes { dropout_prob, is_bidirec, hidden_size, num_layers, mode, is_test } = *with;
     let sizes = [hidden_size, num_layers];
     let plan = Plan::new(x.meta(), &metas(pre_state), &metas(weight_list), is_bidirec, sizes, mode)?
         .with_lengths(sequence_length)?;

@@ -1,6 +1,7 @@
 //! Conversions between blocks of images and channels.
 
 use super::expect_type;
+use crate::attributes::UnfoldAttributes;
 use crate::elements::accumulate::with_number;
 use crate::error::{Error, Result, expect_shape};
 use crate::loops::convert::Compute;
@@ -129,14 +130,8 @@ impl Windows {
 ///
 /// # Errors
 /// [`Error::Rank`], [`Error::Shape`], [`Error::Type`] if types differ, [`Error::Attribute`].
-pub fn unfold(
-    out: &mut ViewMut<'_>,
-    x: &View<'_>,
-    kernel_sizes: &[i64],
-    strides: &[i64],
-    paddings: &[i64],
-    dilations: &[i64],
-) -> Result<()> {
+pub fn unfold(out: &mut ViewMut<'_>, x: &View<'_>, with: &UnfoldAttributes<'_>) -> Result<()> {
+    let UnfoldAttributes { kernel_sizes, strides, paddings, dilations } = *with;
     Windows::new(x.dims(), out.dims(), kernel_sizes, strides, paddings, dilations)?.gather(out, x)
 }
 
@@ -144,15 +139,9 @@ pub fn unfold(
 ///
 /// # Errors
 /// As [`fold`].
-pub fn unfold_grad(
-    dx: &mut ViewMut<'_>,
-    dout: &View<'_>,
-    kernel_sizes: &[i64],
-    strides: &[i64],
-    paddings: &[i64],
-    dilations: &[i64],
-) -> Result<()> {
-    fold(dx, dout, kernel_sizes, strides, paddings, dilations)
+pub fn unfold_grad(dx: &mut ViewMut<'_>, dout: &View<'_>, with: &UnfoldAttributes<'_>) -> Result<()> {
+    let UnfoldAttributes { kernel_sizes, strides, paddings, dilations } = *with;
+    fold(dx, dout, &UnfoldAttributes { kernel_sizes, strides, paddings, dilations })
 }
 
 /// Adds the columns of windows to the images that they come from: the transpose of [`unfold`]. The output
@@ -160,14 +149,8 @@ pub fn unfold_grad(
 ///
 /// # Errors
 /// As [`unfold`], and [`Error::Type`] if a type is complex.
-pub fn fold(
-    out: &mut ViewMut<'_>,
-    x: &View<'_>,
-    kernel_sizes: &[i64],
-    strides: &[i64],
-    paddings: &[i64],
-    dilations: &[i64],
-) -> Result<()> {
+pub fn fold(out: &mut ViewMut<'_>, x: &View<'_>, with: &UnfoldAttributes<'_>) -> Result<()> {
+    let UnfoldAttributes { kernel_sizes, strides, paddings, dilations } = *with;
     Windows::new(out.dims(), x.dims(), kernel_sizes, strides, paddings, dilations)?.add(out, x)
 }
 
@@ -175,15 +158,9 @@ pub fn fold(
 ///
 /// # Errors
 /// As [`unfold`].
-pub fn fold_grad(
-    dx: &mut ViewMut<'_>,
-    dout: &View<'_>,
-    kernel_sizes: &[i64],
-    strides: &[i64],
-    paddings: &[i64],
-    dilations: &[i64],
-) -> Result<()> {
-    unfold(dx, dout, kernel_sizes, strides, paddings, dilations)
+pub fn fold_grad(dx: &mut ViewMut<'_>, dout: &View<'_>, with: &UnfoldAttributes<'_>) -> Result<()> {
+    let UnfoldAttributes { kernel_sizes, strides, paddings, dilations } = *with;
+    unfold(dx, dout, &UnfoldAttributes { kernel_sizes, strides, paddings, dilations })
 }
 
 /// Returns the positions of the dimensions batch, channels, height and width.

@@ -1,6 +1,10 @@
 //! Diagonals and triangles of matrices.
 
 use super::expect_type;
+use crate::attributes::{
+    DiagEmbedAttributes, DiagonalAttributes, FillDiagonalAttributes, FillDiagonalTensorAttributes,
+    SumAttributes,
+};
 use crate::error::{Error, Result, expect_shape};
 use crate::formulas::reduction::sum;
 use crate::loops::movement;
@@ -26,7 +30,8 @@ fn diagonal_of_output<'a>(
 ///
 /// # Errors
 /// [`Error::Axis`], [`Error::Shape`], [`Error::Type`] if types differ.
-pub fn diagonal(out: &mut ViewMut<'_>, x: &View<'_>, offset: i64, axis1: i64, axis2: i64) -> Result<()> {
+pub fn diagonal(out: &mut ViewMut<'_>, x: &View<'_>, with: &DiagonalAttributes) -> Result<()> {
+    let DiagonalAttributes { offset, axis1, axis2 } = *with;
     expect_type(out, x)?;
     let x = diagonal_of(x, offset, axis1, axis2)?;
     expect_shape(x.dims(), out.dims())?;
@@ -37,13 +42,8 @@ pub fn diagonal(out: &mut ViewMut<'_>, x: &View<'_>, offset: i64, axis1: i64, ax
 ///
 /// # Errors
 /// As [`diagonal`].
-pub fn diagonal_grad(
-    dx: &mut ViewMut<'_>,
-    dout: &View<'_>,
-    offset: i64,
-    axis1: i64,
-    axis2: i64,
-) -> Result<()> {
+pub fn diagonal_grad(dx: &mut ViewMut<'_>, dout: &View<'_>, with: &DiagonalAttributes) -> Result<()> {
+    let DiagonalAttributes { offset, axis1, axis2 } = *with;
     let mut memory = None;
     let dout = movement::apart(&[dx], dout, &mut memory)?;
     expect_type(dx, &dout)?;
@@ -56,8 +56,9 @@ pub fn diagonal_grad(
 ///
 /// # Errors
 /// As [`diagonal`].
-pub fn diag_embed(out: &mut ViewMut<'_>, x: &View<'_>, offset: i64, axis1: i64, axis2: i64) -> Result<()> {
-    diagonal_grad(out, x, offset, axis1, axis2)
+pub fn diag_embed(out: &mut ViewMut<'_>, x: &View<'_>, with: &DiagEmbedAttributes) -> Result<()> {
+    let DiagEmbedAttributes { offset, dim1: axis1, dim2: axis2 } = *with;
+    diagonal_grad(out, x, &DiagonalAttributes { offset, axis1, axis2 })
 }
 
 /// Writes a vector to the diagonal of a matrix, with `padding_value` elsewhere, or copies the diagonal of a
@@ -81,7 +82,7 @@ pub fn diag(out: &mut ViewMut<'_>, x: &View<'_>, offset: i64, padding_value: f64
             }
             movement::copy(&mut diagonal_of_output(out, offset, 0, 1)?, &x)
         }
-        2 => diagonal(out, x, offset, 0, 1),
+        2 => diagonal(out, x, &DiagonalAttributes { offset, axis1: 0, axis2: 1 }),
         rank => Err(Error::Rank { dims: rank, strides: 2 }),
     }
 }
@@ -94,10 +95,10 @@ pub fn diag_grad(dx: &mut ViewMut<'_>, dout: &View<'_>, offset: i64) -> Result<(
     match dx.dims().len() {
         0 => {
             let mut dx = dx.reborrow().insert(0)?;
-            diagonal(&mut dx, dout, offset, 0, 1)
+            diagonal(&mut dx, dout, &DiagonalAttributes { offset, axis1: 0, axis2: 1 })
         }
-        1 => diagonal(dx, dout, offset, 0, 1),
-        2 => diagonal_grad(dx, dout, offset, 0, 1),
+        1 => diagonal(dx, dout, &DiagonalAttributes { offset, axis1: 0, axis2: 1 }),
+        2 => diagonal_grad(dx, dout, &DiagonalAttributes { offset, axis1: 0, axis2: 1 }),
         rank => Err(Error::Rank { dims: rank, strides: 2 }),
     }
 }
@@ -156,20 +157,22 @@ pub fn triu(out: &mut ViewMut<'_>, x: &View<'_>, diagonal: i64) -> Result<()> {
 ///
 /// # Errors
 /// As [`diagonal`], and [`Error::Type`] if a type is complex.
-pub fn trace(out: &mut ViewMut<'_>, x: &View<'_>, offset: i64, axis1: i64, axis2: i64) -> Result<()> {
+pub fn trace(out: &mut ViewMut<'_>, x: &View<'_>, with: &DiagonalAttributes) -> Result<()> {
+    let DiagonalAttributes { offset, axis1, axis2 } = *with;
     let x = diagonal_of(x, offset, axis1, axis2)?;
-    sum(out, &x, &[-1], false, false)
+    sum(out, &x, &SumAttributes { axis: &[-1], keep_dim: false, reduce_all: false })
 }
 
 /// Computes the gradient of [`trace`] with respect to `x`.
 ///
 /// # Errors
 /// As [`trace`].
-pub fn trace_grad(dx: &mut ViewMut<'_>, dout: &View<'_>, offset: i64, axis1: i64, axis2: i64) -> Result<()> {
+pub fn trace_grad(dx: &mut ViewMut<'_>, dout: &View<'_>, with: &DiagonalAttributes) -> Result<()> {
+    let DiagonalAttributes { offset, axis1, axis2 } = *with;
     let dims = diagonal_of_output(dx, offset, axis1, axis2)?.dims().to_vec();
     expect_shape(&dims[..dims.len() - 1], dout.dims())?;
     let dout = dout.clone().append_dimensions(1).expand(&dims)?;
-    diagonal_grad(dx, &dout, offset, axis1, axis2)
+    diagonal_grad(dx, &dout, &DiagonalAttributes { offset, axis1, axis2 })
 }
 
 /// Writes a matrix with ones on the diagonal and zeros elsewhere.
@@ -192,7 +195,8 @@ pub fn eye(out: &mut ViewMut<'_>) -> Result<()> {
 ///
 /// # Errors
 /// [`Error::Rank`] for less than two dimensions, [`Error::Shape`], [`Error::Type`] if types differ or are complex.
-pub fn fill_diagonal(out: &mut ViewMut<'_>, x: &View<'_>, value: f64, offset: i64, wrap: bool) -> Result<()> {
+pub fn fill_diagonal(out: &mut ViewMut<'_>, x: &View<'_>, with: &FillDiagonalAttributes) -> Result<()> {
+    let FillDiagonalAttributes { value, offset, wrap } = *with;
     expect_type(out, x)?;
     expect_shape(x.dims(), out.dims())?;
     let dims = x.dims().to_vec();
@@ -238,10 +242,9 @@ pub fn fill_diagonal_tensor(
     out: &mut ViewMut<'_>,
     x: &View<'_>,
     y: &View<'_>,
-    offset: i64,
-    axis1: i64,
-    axis2: i64,
+    with: &FillDiagonalTensorAttributes,
 ) -> Result<()> {
+    let FillDiagonalTensorAttributes { offset, dim1: axis1, dim2: axis2 } = *with;
     expect_type(out, x)?;
     expect_type(out, y)?;
     expect_shape(x.dims(), out.dims())?;
@@ -259,7 +262,7 @@ pub fn fill_diagonal_tensor(
 /// # Errors
 /// As [`fill_diagonal`].
 pub fn fill_diagonal_grad(dx: &mut ViewMut<'_>, dout: &View<'_>, offset: i64, wrap: bool) -> Result<()> {
-    fill_diagonal(dx, dout, 0.0, offset, wrap)
+    fill_diagonal(dx, dout, &FillDiagonalAttributes { value: 0.0, offset, wrap })
 }
 
 /// Computes the gradient of [`fill_diagonal_tensor`] with respect to `x`: zero on the diagonal.
@@ -269,10 +272,9 @@ pub fn fill_diagonal_grad(dx: &mut ViewMut<'_>, dout: &View<'_>, offset: i64, wr
 pub fn fill_diagonal_tensor_grad(
     dx: &mut ViewMut<'_>,
     dout: &View<'_>,
-    offset: i64,
-    axis1: i64,
-    axis2: i64,
+    with: &FillDiagonalTensorAttributes,
 ) -> Result<()> {
+    let FillDiagonalTensorAttributes { offset, dim1: axis1, dim2: axis2 } = *with;
     expect_type(dx, dout)?;
     expect_shape(dout.dims(), dx.dims())?;
     movement::copy(dx, dout)?;

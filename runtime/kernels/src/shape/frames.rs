@@ -2,6 +2,7 @@
 
 use super::blocks::{expect_images, layout, positive, quotient};
 use super::expect_type;
+use crate::attributes::TemporalShiftAttributes;
 use crate::error::{Error, Result, expect_shape};
 use crate::loops::movement;
 use crate::tensor::{View, ViewMut};
@@ -15,13 +16,8 @@ use crate::tensor::{View, ViewMut};
 ///
 /// # Errors
 /// [`Error::Rank`], [`Error::Shape`], [`Error::Type`] if types differ, [`Error::Attribute`].
-pub fn temporal_shift(
-    out: &mut ViewMut<'_>,
-    x: &View<'_>,
-    seg_num: i64,
-    shift_ratio: f64,
-    data_format: &str,
-) -> Result<()> {
+pub fn temporal_shift(out: &mut ViewMut<'_>, x: &View<'_>, with: &TemporalShiftAttributes<'_>) -> Result<()> {
+    let TemporalShiftAttributes { seg_num, shift_ratio, data_format } = *with;
     shift(out, x, seg_num, shift_ratio, data_format, 1)
 }
 
@@ -33,10 +29,9 @@ pub fn temporal_shift(
 pub fn temporal_shift_grad(
     dx: &mut ViewMut<'_>,
     dout: &View<'_>,
-    seg_num: i64,
-    shift_ratio: f64,
-    data_format: &str,
+    with: &TemporalShiftAttributes<'_>,
 ) -> Result<()> {
+    let TemporalShiftAttributes { seg_num, shift_ratio, data_format } = *with;
     shift(dx, dout, seg_num, shift_ratio, data_format, -1)
 }
 

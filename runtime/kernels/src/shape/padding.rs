@@ -2,6 +2,7 @@
 
 use super::expect_type;
 use super::indexed::{Map, add_back, take};
+use crate::attributes::{Pad3dAttributes, Pad3dGradAttributes};
 use crate::error::{Error, Result};
 use crate::loops::movement;
 use crate::tensor::buffer::Buffer;
@@ -122,14 +123,8 @@ fn spatial(rank: usize, paddings: &[i64], data_format: &str) -> Result<Vec<[i64;
 /// # Errors
 /// As [`pad`], [`Error::Rank`] for less than two dimensions, [`Error::Attribute`] for an unknown mode or
 /// format, and if there are too few elements to reflect or repeat.
-pub fn pad3d(
-    out: &mut ViewMut<'_>,
-    x: &View<'_>,
-    paddings: &[i64],
-    mode: &str,
-    value: f64,
-    data_format: &str,
-) -> Result<()> {
+pub fn pad3d(out: &mut ViewMut<'_>, x: &View<'_>, with: &Pad3dAttributes<'_>) -> Result<()> {
+    let Pad3dAttributes { paddings, mode, pad_value: value, data_format } = *with;
     border(out, x, &spatial(x.dims().len(), paddings, data_format)?, Mode::new(mode)?, value)
 }
 
@@ -137,13 +132,8 @@ pub fn pad3d(
 ///
 /// # Errors
 /// As [`pad3d`].
-pub fn pad3d_grad(
-    dx: &mut ViewMut<'_>,
-    dout: &View<'_>,
-    paddings: &[i64],
-    mode: &str,
-    data_format: &str,
-) -> Result<()> {
+pub fn pad3d_grad(dx: &mut ViewMut<'_>, dout: &View<'_>, with: &Pad3dGradAttributes<'_>) -> Result<()> {
+    let Pad3dGradAttributes { paddings, mode, data_format } = *with;
     let pairs = spatial(dx.dims().len(), paddings, data_format)?;
     let maps = maps(dx.dims(), dout.dims(), &pairs, Mode::new(mode)?)?;
     add_back(dx, dout, &maps)

@@ -1,5 +1,6 @@
 //! Tensors that are computed from numbers only.
 
+use crate::attributes::TrilIndicesAttributes;
 use std::num::Wrapping;
 
 use super::expect_type;
@@ -214,7 +215,8 @@ pub fn zero_grad(dx: &mut ViewMut<'_>, dout: &View<'_>) -> Result<()> {
 /// # Errors
 /// [`Error::Shape`] unless the output has two rows, one element in each for every index; [`Error::Attribute`]
 /// for a negative size.
-pub fn tril_indices(out: &mut ViewMut<'_>, rows: i64, columns: i64, offset: i64) -> Result<()> {
+pub fn tril_indices(out: &mut ViewMut<'_>, with: &TrilIndicesAttributes) -> Result<()> {
+    let TrilIndicesAttributes { rows, columns, offset } = *with;
     triangle(out, rows, columns, |row, column| column <= row.saturating_add(offset))
 }
 
@@ -223,7 +225,8 @@ pub fn tril_indices(out: &mut ViewMut<'_>, rows: i64, columns: i64, offset: i64)
 ///
 /// # Errors
 /// As [`tril_indices`].
-pub fn triu_indices(out: &mut ViewMut<'_>, rows: i64, columns: i64, offset: i64) -> Result<()> {
+pub fn triu_indices(out: &mut ViewMut<'_>, with: &TrilIndicesAttributes) -> Result<()> {
+    let TrilIndicesAttributes { rows, columns, offset } = *with;
     triangle(out, rows, columns, |row, column| column >= row.saturating_add(offset))
 }
 

@@ -2,6 +2,7 @@
 
 use super::expect_type;
 use super::indexed::{Map, take};
+use crate::attributes::{SetValueGradAttributes, SliceAttributes, StridedSliceAttributes};
 use crate::error::{Error, Result, expect_shape};
 use crate::loops::movement;
 use crate::reduction;
@@ -89,14 +90,8 @@ part_of!(part_of_output ViewMut);
 /// # Errors
 /// [`Error::Axis`], [`Error::Shape`], [`Error::Length`], [`Error::Type`] if types differ,
 /// [`Error::Attribute`] for a step of zero.
-pub fn strided_slice(
-    out: &mut ViewMut<'_>,
-    x: &View<'_>,
-    axes: &[i64],
-    starts: &[i64],
-    ends: &[i64],
-    strides: &[i64],
-) -> Result<()> {
+pub fn strided_slice(out: &mut ViewMut<'_>, x: &View<'_>, with: &StridedSliceAttributes<'_>) -> Result<()> {
+    let StridedSliceAttributes { axes, starts, ends, strides } = *with;
     expect_type(out, x)?;
     let x = part(x.clone(), &ranges(x.dims(), axes, starts, ends, strides)?, SAME_RANK)?;
     expect_shape(x.dims(), out.dims())?;
@@ -110,11 +105,9 @@ pub fn strided_slice(
 pub fn strided_slice_grad(
     dx: &mut ViewMut<'_>,
     dout: &View<'_>,
-    axes: &[i64],
-    starts: &[i64],
-    ends: &[i64],
-    strides: &[i64],
+    with: &StridedSliceAttributes<'_>,
 ) -> Result<()> {
+    let StridedSliceAttributes { axes, starts, ends, strides } = *with;
     let ranges = ranges(dx.dims(), axes, starts, ends, strides)?;
     put_back(dx, dout, &ranges, SAME_RANK)
 }
@@ -133,14 +126,8 @@ fn put_back(dx: &mut ViewMut<'_>, dout: &View<'_>, ranges: &[Range], rank: Rank<
 ///
 /// # Errors
 /// As [`strided_slice`], and [`Error::Index`] if such a dimension is longer.
-pub fn slice(
-    out: &mut ViewMut<'_>,
-    x: &View<'_>,
-    axes: &[i64],
-    starts: &[i64],
-    ends: &[i64],
-    decrease_axis: &[i64],
-) -> Result<()> {
+pub fn slice(out: &mut ViewMut<'_>, x: &View<'_>, with: &SliceAttributes<'_>) -> Result<()> {
+    let SliceAttributes { axes, starts, ends, decrease_axis } = *with;
     expect_type(out, x)?;
     let ranges = ranges(x.dims(), axes, starts, ends, &vec![1; axes.len()])?;
     let x = part(x.clone(), &ranges, Rank { decrease: decrease_axis, none: &[] })?;
@@ -152,14 +139,8 @@ pub fn slice(
 ///
 /// # Errors
 /// As [`slice()`].
-pub fn slice_grad(
-    dx: &mut ViewMut<'_>,
-    dout: &View<'_>,
-    axes: &[i64],
-    starts: &[i64],
-    ends: &[i64],
-    decrease_axis: &[i64],
-) -> Result<()> {
+pub fn slice_grad(dx: &mut ViewMut<'_>, dout: &View<'_>, with: &SliceAttributes<'_>) -> Result<()> {
+    let SliceAttributes { axes, starts, ends, decrease_axis } = *with;
     let ranges = ranges(dx.dims(), axes, starts, ends, &vec![1; axes.len()])?;
     put_back(dx, dout, &ranges, Rank { decrease: decrease_axis, none: &[] })
 }
@@ -290,13 +271,9 @@ pub fn set_value_grad(
     dx: Option<&mut ViewMut<'_>>,
     dvalues: Option<&mut ViewMut<'_>>,
     dout: &View<'_>,
-    axes: &[i64],
-    starts: &[i64],
-    ends: &[i64],
-    steps: &[i64],
-    decrease_axes: &[i64],
-    none_axes: &[i64],
+    with: &SetValueGradAttributes<'_>,
 ) -> Result<()> {
+    let SetValueGradAttributes { axes, starts, ends, steps, decrease_axes, none_axes } = *with;
     let ranges = ranges(dout.dims(), axes, starts, ends, steps)?;
     let rank = Rank { decrease: decrease_axes, none: none_axes };
     if let Some(dvalues) = dvalues {

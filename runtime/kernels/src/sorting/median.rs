@@ -1,6 +1,7 @@
 //! Medians.
 
 use super::compare;
+use crate::attributes::{MedianAttributes, MedianGradAttributes, MedianGradOfEqualAttributes};
 use crate::elements::accumulate::with_float;
 use crate::error::{Error, Result, expect_shape};
 use crate::loops::slices::{Slot, integers, store_integers};
@@ -30,11 +31,9 @@ pub fn median(
     out: &mut ViewMut<'_>,
     indices: &mut ViewMut<'_>,
     x: &View<'_>,
-    axis: &[i64],
-    keep_dim: bool,
-    mode: &str,
-    ignore_nan: bool,
+    with: &MedianAttributes<'_>,
 ) -> Result<()> {
+    let MedianAttributes { axis, keep_dim, mode, ignore_nan } = *with;
     let averages = averages(mode)?;
     let axes = resolve(out.dims(), x.dims(), axis, keep_dim, false)?;
     let index_dims = [out.dims(), &[2][usize::from(!averages)..]].concat();
@@ -76,10 +75,9 @@ pub fn median_grad(
     dx: &mut ViewMut<'_>,
     indices: &View<'_>,
     dout: &View<'_>,
-    axis: &[i64],
-    keep_dim: bool,
-    mode: &str,
+    with: &MedianGradAttributes<'_>,
 ) -> Result<()> {
+    let MedianGradAttributes { axis, keep_dim, mode } = *with;
     spread(dx, None, indices, dout, axis, keep_dim, mode)
 }
 
@@ -96,10 +94,9 @@ pub fn median_grad_of_equal(
     median: &View<'_>,
     indices: &View<'_>,
     dout: &View<'_>,
-    axis: &[i64],
-    keep_dim: bool,
-    mode: &str,
+    with: &MedianGradOfEqualAttributes<'_>,
 ) -> Result<()> {
+    let MedianGradOfEqualAttributes { axis, keep_dim, mode } = *with;
     expect_shape(x.dims(), dx.dims())?;
     expect_shape(dout.dims(), median.dims())?;
     spread(dx, Some((x, median)), indices, dout, axis, keep_dim, mode)

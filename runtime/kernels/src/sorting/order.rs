@@ -1,6 +1,7 @@
 //! Sorted rows, and elements at a rank.
 
 use super::ranks::{self, Ranked, ranks};
+use crate::attributes::{KthvalueAttributes, TopkAttributes};
 use crate::elements::accumulate::with_number;
 use crate::error::{Error, Result, expect_shape};
 use crate::indexing;
@@ -85,7 +86,8 @@ fn expect_count(k: i64, len: usize) -> Result<usize> {
 ///
 /// # Errors
 /// As [`topk`].
-pub fn topk_shape(x: TensorMeta<'_>, k: i64, axis: i64, _largest: bool) -> Result<Vec<usize>> {
+pub fn topk_shape(x: TensorMeta<'_>, with: &TopkAttributes) -> Result<Vec<usize>> {
+    let TopkAttributes { k, axis, .. } = *with;
     let len = rows(x.dims(), axis, None)?.0.len;
     Ok(rows(x.dims(), axis, Some(expect_count(k, len)?))?.1)
 }
@@ -98,10 +100,9 @@ pub fn topk(
     out: &mut ViewMut<'_>,
     indices: &mut ViewMut<'_>,
     x: &View<'_>,
-    k: i64,
-    axis: i64,
-    largest: bool,
+    with: &TopkAttributes,
 ) -> Result<()> {
+    let TopkAttributes { k, axis, largest } = *with;
     let around = rows(x.dims(), axis, None)?.0;
     let k = expect_count(k, around.len)?;
     let dims = rows(x.dims(), axis, Some(k))?.1;
@@ -161,10 +162,9 @@ pub fn kthvalue(
     out: &mut ViewMut<'_>,
     indices: &mut ViewMut<'_>,
     x: &View<'_>,
-    k: i64,
-    axis: i64,
-    keep_dim: bool,
+    with: &KthvalueAttributes,
 ) -> Result<()> {
+    let KthvalueAttributes { k, axis, keep_dim } = *with;
     let around = rows(x.dims(), axis, None)?.0;
     let place = crate::tensor::axis::index(k.saturating_sub(1), around.len)
         .ok()

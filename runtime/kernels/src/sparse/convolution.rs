@@ -1,6 +1,7 @@
 //! Convolution of sparse voxels.
 
 use super::Pairs;
+use crate::attributes::SparseConvolutionAttributes;
 use crate::elements::accumulate::with_float;
 use crate::error::{Error, Result, expect_shape};
 use crate::loops::slices::{with_optional_slices, with_slices};
@@ -16,10 +17,9 @@ pub fn sparse_convolution_shape(
     _pairs: TensorMeta<'_>,
     _counts: TensorMeta<'_>,
     _bias: Option<TensorMeta<'_>>,
-    voxels: i64,
-    _inverse: bool,
-    _submanifold: bool,
+    with: &SparseConvolutionAttributes,
 ) -> Result<Vec<usize>> {
+    let SparseConvolutionAttributes { voxels, .. } = *with;
     let features = filter.dims().last().copied().ok_or(Error::Rank { dims: 0, strides: 3 })?;
     let count = usize::try_from(voxels);
     Ok(vec![count.map_err(|_| Error::Attribute { name: "voxels", value: voxels.to_string() })?, features])
@@ -42,10 +42,9 @@ pub fn sparse_convolution(
     pairs: &View<'_>,
     counts: &View<'_>,
     bias: Option<&View<'_>>,
-    voxels: i64,
-    inverse: bool,
-    submanifold: bool,
+    with: &SparseConvolutionAttributes,
 ) -> Result<()> {
+    let SparseConvolutionAttributes { voxels, inverse, submanifold } = *with;
     let bias_meta = bias.map(View::meta);
     let shape = sparse_convolution_shape(
         x.meta(),
@@ -53,9 +52,7 @@ pub fn sparse_convolution(
         pairs.meta(),
         counts.meta(),
         bias_meta,
-        voxels,
-        inverse,
-        submanifold,
+        &SparseConvolutionAttributes { voxels, inverse, submanifold },
     )?;
     expect_shape(&shape, out.dims())?;
     let rules = Rules::new(x.dims(), filter.dims(), shape[0], [pairs, counts], inverse, submanifold)?;

@@ -1,5 +1,6 @@
 //! Overlapping frames of a signal.
 
+use crate::attributes::FrameAttributes;
 use std::ops::Add;
 
 use num_complex::Complex;
@@ -17,13 +18,8 @@ use crate::tensor::{View, ViewMut};
 ///
 /// # Errors
 /// [`Error::Attribute`], [`Error::Shape`], [`Error::Rank`], and [`Error::Type`] if types differ.
-pub fn frame(
-    out: &mut ViewMut<'_>,
-    x: &View<'_>,
-    frame_length: i64,
-    hop_length: i64,
-    axis: i64,
-) -> Result<()> {
+pub fn frame(out: &mut ViewMut<'_>, x: &View<'_>, with: &FrameAttributes) -> Result<()> {
+    let FrameAttributes { frame_length, hop_length, axis } = *with;
     let frames = Frames::new(x.dims(), out.dims(), hop_length, axis)?;
     crate::expect_length("frame_length", frame_length.max(0) as usize, frames.len)?;
     frames.cut(out, x)
@@ -33,13 +29,8 @@ pub fn frame(
 ///
 /// # Errors
 /// As [`frame`].
-pub fn frame_grad(
-    dx: &mut ViewMut<'_>,
-    dout: &View<'_>,
-    frame_length: i64,
-    hop_length: i64,
-    axis: i64,
-) -> Result<()> {
+pub fn frame_grad(dx: &mut ViewMut<'_>, dout: &View<'_>, with: &FrameAttributes) -> Result<()> {
+    let FrameAttributes { frame_length, hop_length, axis } = *with;
     let frames = Frames::new(dx.dims(), dout.dims(), hop_length, axis)?;
     crate::expect_length("frame_length", frame_length.max(0) as usize, frames.len)?;
     frames.add(dx, dout)

@@ -3,6 +3,7 @@
 //! Transforms of real signals are computed as complex ones. The gradient of a transform is the transform in the
 //! other direction with the same factor.
 
+use crate::attributes::{FftC2cAttributes, FftC2rAttributes, FftR2cAttributes};
 use num_complex::Complex;
 use rustfft::{FftDirection, FftNum, FftPlanner};
 
@@ -36,13 +37,8 @@ struct Signal<T> {
 ///
 /// # Errors
 /// [`Error::Axis`], [`Error::Attribute`], [`Error::Shape`] and [`Error::Type`].
-pub fn fft_c2c(
-    out: &mut ViewMut<'_>,
-    x: &View<'_>,
-    axes: &[i64],
-    normalization: &str,
-    forward: bool,
-) -> Result<()> {
+pub fn fft_c2c(out: &mut ViewMut<'_>, x: &View<'_>, with: &FftC2cAttributes<'_>) -> Result<()> {
+    let FftC2cAttributes { axes, normalization, forward } = *with;
     let transform = Transform::new(x.dims(), axes, normalization, forward)?;
     transform.complex(out, x)
 }
@@ -51,13 +47,8 @@ pub fn fft_c2c(
 ///
 /// # Errors
 /// As [`fft_c2c`].
-pub fn fft_c2c_grad(
-    dx: &mut ViewMut<'_>,
-    dout: &View<'_>,
-    axes: &[i64],
-    normalization: &str,
-    forward: bool,
-) -> Result<()> {
+pub fn fft_c2c_grad(dx: &mut ViewMut<'_>, dout: &View<'_>, with: &FftC2cAttributes<'_>) -> Result<()> {
+    let FftC2cAttributes { axes, normalization, forward } = *with;
     let transform = Transform::new(dout.dims(), axes, normalization, forward)?;
     transform.reversed().complex(dx, dout)
 }
@@ -67,14 +58,8 @@ pub fn fft_c2c_grad(
 ///
 /// # Errors
 /// As [`fft_c2c`].
-pub fn fft_r2c(
-    out: &mut ViewMut<'_>,
-    x: &View<'_>,
-    axes: &[i64],
-    normalization: &str,
-    forward: bool,
-    onesided: bool,
-) -> Result<()> {
+pub fn fft_r2c(out: &mut ViewMut<'_>, x: &View<'_>, with: &FftR2cAttributes<'_>) -> Result<()> {
+    let FftR2cAttributes { axes, normalization, forward, onesided } = *with;
     let transform = Transform::new(x.dims(), axes, normalization, forward)?;
     with_complex!(out.dtype(), T => {
         let values = transform.of_real::<T>(x, onesided)?;
@@ -86,14 +71,8 @@ pub fn fft_r2c(
 ///
 /// # Errors
 /// As [`fft_c2c`].
-pub fn fft_r2c_grad(
-    dx: &mut ViewMut<'_>,
-    dout: &View<'_>,
-    axes: &[i64],
-    normalization: &str,
-    forward: bool,
-    onesided: bool,
-) -> Result<()> {
+pub fn fft_r2c_grad(dx: &mut ViewMut<'_>, dout: &View<'_>, with: &FftR2cAttributes<'_>) -> Result<()> {
+    let FftR2cAttributes { axes, normalization, forward, onesided } = *with;
     let transform = Transform::new(dx.dims(), axes, normalization, forward)?.reversed();
     let last = transform.last();
     let len = if onesided { dx.dims()[last] / 2 + 1 } else { dx.dims()[last] };
@@ -113,14 +92,8 @@ pub fn fft_r2c_grad(
 ///
 /// # Errors
 /// As [`fft_c2c`].
-pub fn fft_c2r(
-    out: &mut ViewMut<'_>,
-    x: &View<'_>,
-    axes: &[i64],
-    normalization: &str,
-    forward: bool,
-    last_dim_size: i64,
-) -> Result<()> {
+pub fn fft_c2r(out: &mut ViewMut<'_>, x: &View<'_>, with: &FftC2rAttributes<'_>) -> Result<()> {
+    let FftC2rAttributes { axes, normalization, forward, last_dim_size } = *with;
     let transform = Transform::new(out.dims(), axes, normalization, forward)?;
     let (last, rest) = (transform.last(), transform.rest());
     let len = out.dims()[last];
@@ -148,14 +121,8 @@ pub fn fft_c2r(
 ///
 /// # Errors
 /// As [`fft_c2c`].
-pub fn fft_c2r_grad(
-    dx: &mut ViewMut<'_>,
-    dout: &View<'_>,
-    axes: &[i64],
-    normalization: &str,
-    forward: bool,
-    last_dim_size: i64,
-) -> Result<()> {
+pub fn fft_c2r_grad(dx: &mut ViewMut<'_>, dout: &View<'_>, with: &FftC2rAttributes<'_>) -> Result<()> {
+    let FftC2rAttributes { axes, normalization, forward, last_dim_size } = *with;
     let transform = Transform::new(dout.dims(), axes, normalization, forward)?.reversed();
     let last = transform.last();
     let len = dout.dims()[last];

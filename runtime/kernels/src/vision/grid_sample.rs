@@ -3,6 +3,7 @@
 //! The weight of a pixel for a point is a product of one weight for each dimension. Its derivative with
 //! respect to a coordinate replaces one factor by its derivative.
 
+use crate::attributes::GridSampleAttributes;
 use smallvec::SmallVec;
 
 use crate::elements::accumulate::with_float;
@@ -29,10 +30,9 @@ pub fn grid_sample(
     out: &mut ViewMut<'_>,
     x: &View<'_>,
     grid: &View<'_>,
-    mode: &str,
-    padding_mode: &str,
-    align_corners: bool,
+    with: &GridSampleAttributes<'_>,
 ) -> Result<()> {
+    let GridSampleAttributes { mode, padding_mode, align_corners } = *with;
     let rules = Rules::new(x.dims(), grid.dims(), mode, padding_mode, align_corners)?;
     expect_shape(&rules.result(grid.dims()), out.dims())?;
     with_float!(x.dtype(), T => {
@@ -59,10 +59,9 @@ pub fn grid_sample_grad(
     x: &View<'_>,
     grid: &View<'_>,
     dout: &View<'_>,
-    mode: &str,
-    padding_mode: &str,
-    align_corners: bool,
+    with: &GridSampleAttributes<'_>,
 ) -> Result<()> {
+    let GridSampleAttributes { mode, padding_mode, align_corners } = *with;
     let rules = Rules::new(x.dims(), grid.dims(), mode, padding_mode, align_corners)?;
     expect_shape(&rules.result(grid.dims()), dout.dims())?;
     expect_shape(x.dims(), dx.as_deref().map_or(x.dims(), ViewMut::dims))?;

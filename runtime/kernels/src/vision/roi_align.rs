@@ -4,6 +4,7 @@
 //! columns. Therefore the sums of the weights over all samples are such products, too: a cell is a list of
 //! rows and a list of columns with weights.
 
+use crate::attributes::RoiAlignAttributes;
 use std::ops::Range;
 
 use smallvec::SmallVec;
@@ -33,12 +34,9 @@ pub fn roi_align(
     x: &View<'_>,
     boxes: &View<'_>,
     boxes_num: Option<&View<'_>>,
-    pooled_height: i64,
-    pooled_width: i64,
-    spatial_scale: f64,
-    sampling_ratio: i64,
-    aligned: bool,
+    with: &RoiAlignAttributes,
 ) -> Result<()> {
+    let RoiAlignAttributes { pooled_height, pooled_width, spatial_scale, sampling_ratio, aligned } = *with;
     let rules = Rules::new(x.dims(), [pooled_height, pooled_width], spatial_scale, sampling_ratio, aligned)?;
     let images = rules.images(boxes, boxes_num)?;
     expect_shape(&rules.result(images.len()), out.dims())?;
@@ -68,12 +66,9 @@ pub fn roi_align_grad(
     boxes: &View<'_>,
     boxes_num: Option<&View<'_>>,
     dout: &View<'_>,
-    pooled_height: i64,
-    pooled_width: i64,
-    spatial_scale: f64,
-    sampling_ratio: i64,
-    aligned: bool,
+    with: &RoiAlignAttributes,
 ) -> Result<()> {
+    let RoiAlignAttributes { pooled_height, pooled_width, spatial_scale, sampling_ratio, aligned } = *with;
     let rules = Rules::new(dx.dims(), [pooled_height, pooled_width], spatial_scale, sampling_ratio, aligned)?;
     let images = rules.images(boxes, boxes_num)?;
     expect_shape(&rules.result(images.len()), dout.dims())?;

@@ -2,6 +2,7 @@
 
 use crate::gradient::{assert_close, check, empty, numbers, spaced};
 use crate::tensor::{Random, Tensor};
+use tenon_kernels::attributes::{GridSampleAttributes, RoiAlignAttributes};
 use tenon_kernels::{DType, Error, Number, vision};
 
 const MODES: [&str; 3] = ["nearest", "bilinear", "bicubic"];
@@ -99,7 +100,13 @@ fn samplings(random: &mut Random, mut run: impl FnMut(&mut Random, &Tensor, &Ten
 fn sampled(x: &Tensor, grid: &Tensor, Sampling { mode, padding, corners }: Sampling) -> Tensor {
     let points = &grid.dims[1..grid.dims.len() - 1];
     let out = Tensor::new(DType::F64, &[&x.dims[..2], points].concat(), []);
-    vision::grid_sample(&mut out.view_mut(), &x.view(), &grid.view(), mode, padding, corners).unwrap();
+    vision::grid_sample(
+        &mut out.view_mut(),
+        &x.view(),
+        &grid.view(),
+        &GridSampleAttributes { mode, padding_mode: padding, align_corners: corners },
+    )
+    .unwrap();
     out
 }
 
@@ -124,8 +131,15 @@ fn gradients_of_samples_are_differences() {
         let backward = |dx: Option<&Tensor>, dgrid: Option<&Tensor>, dout: &Tensor| {
             let (mut dx, mut dgrid) = (dx.map(Tensor::view_mut), dgrid.map(Tensor::view_mut));
             let [x, grid, dout] = [x, grid, dout].map(Tensor::view);
-            vision::grid_sample_grad(dx.as_mut(), dgrid.as_mut(), &x, &grid, &dout, mode, padding, corners)
-                .unwrap();
+            vision::grid_sample_grad(
+                dx.as_mut(),
+                dgrid.as_mut(),
+                &x,
+                &grid,
+                &dout,
+                &GridSampleAttributes { mode, padding_mode: padding, align_corners: corners },
+            )
+            .unwrap();
         };
         check(
             random,
@@ -174,11 +188,13 @@ fn gradient_of_cells_is_differences_and_both_forms_of_regions_are_the_same() {
                     &x.view(),
                     &boxes.view(),
                     counts.as_ref(),
-                    2,
-                    3,
-                    0.8,
-                    ratio,
-                    aligned,
+                    &RoiAlignAttributes {
+                        pooled_height: 2,
+                        pooled_width: 3,
+                        spatial_scale: 0.8,
+                        sampling_ratio: ratio,
+                        aligned,
+                    },
                 )
                 .unwrap();
                 out
@@ -189,11 +205,13 @@ fn gradient_of_cells_is_differences_and_both_forms_of_regions_are_the_same() {
                     &boxes.view(),
                     counts.as_ref(),
                     &dout.view(),
-                    2,
-                    3,
-                    0.8,
-                    ratio,
-                    aligned,
+                    &RoiAlignAttributes {
+                        pooled_height: 2,
+                        pooled_width: 3,
+                        spatial_scale: 0.8,
+                        sampling_ratio: ratio,
+                        aligned,
+                    },
                 )
                 .unwrap();
             };
@@ -211,9 +229,35 @@ fn samples_more_than_a_pixel_outside_are_zero() {
     // Samples at -1.5, -0.5, 0.5 and 1.5.
     let boxes = Tensor::new(DType::F64, &[1, 5], [0.0, -2.0, -2.0, 2.0, 2.0].map(Number::Real));
     let out = Tensor::new(DType::F64, &[1, 1, 4, 4], []);
-    vision::roi_align(&mut out.view_mut(), &x.view(), &boxes.view(), None, 4, 4, 1.0, 1, true).unwrap();
+    vision::roi_align(
+        &mut out.view_mut(),
+        &x.view(),
+        &boxes.view(),
+        None,
+        &RoiAlignAttributes {
+            pooled_height: 4,
+            pooled_width: 4,
+            spatial_scale: 1.0,
+            sampling_ratio: 1,
+            aligned: true,
+        },
+    )
+    .unwrap();
     let shifted = numbers(&out);
-    vision::roi_align(&mut out.view_mut(), &x.view(), &boxes.view(), None, 4, 4, 1.0, 1, false).unwrap();
+    vision::roi_align(
+        &mut out.view_mut(),
+        &x.view(),
+        &boxes.view(),
+        None,
+        &RoiAlignAttributes {
+            pooled_height: 4,
+            pooled_width: 4,
+            spatial_scale: 1.0,
+            sampling_ratio: 1,
+            aligned: false,
+        },
+    )
+    .unwrap();
     for (n, (value, shifted)) in numbers(&out).into_iter().zip(shifted).enumerate() {
         let inside = |least: usize| f64::from(u8::from(n / 4 >= least && n % 4 >= least));
         // Half a pixel less puts the second sample at -1, which is not more than a pixel outside.
@@ -233,11 +277,13 @@ fn numbers_of_regions_that_do_not_match_are_refused() {
             &x.view(),
             &boxes.view(),
             Some(&counts.view()),
-            1,
-            1,
-            1.0,
-            1,
-            true,
+            &RoiAlignAttributes {
+                pooled_height: 1,
+                pooled_width: 1,
+                spatial_scale: 1.0,
+                sampling_ratio: 1,
+                aligned: true,
+            },
         );
         assert!(matches!(result, Err(Error::Length { .. })), "{result:?}");
     }

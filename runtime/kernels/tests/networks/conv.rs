@@ -1,3 +1,4 @@
+use tenon_kernels::attributes::{ConvAttributes, ConvTransposeAttributes};
 use tenon_kernels::conv::{conv, conv_grad, conv_transpose, conv_transpose_grad, shape};
 use tenon_kernels::{DType, Error, View};
 
@@ -184,17 +185,30 @@ fn convolutions_and_their_gradients_equal_a_loop() {
             &mut out_view,
             &views.0,
             &views.1,
-            strides,
-            paddings,
-            algorithm,
-            dilations,
-            groups,
-            case.format(),
+            &ConvAttributes {
+                strides,
+                paddings,
+                padding_algorithm: algorithm,
+                dilations,
+                groups,
+                data_format: case.format(),
+            },
         )
         .unwrap();
         out.assert_close(&case.forward(&inputs), &case);
         let [image, kernel] = [&views.0, &views.1].map(View::meta);
-        let dims = shape(image, kernel, strides, paddings, algorithm, dilations, groups, case.format());
+        let dims = shape(
+            image,
+            kernel,
+            &ConvAttributes {
+                strides,
+                paddings,
+                padding_algorithm: algorithm,
+                dilations,
+                groups,
+                data_format: case.format(),
+            },
+        );
         assert_eq!(dims.unwrap(), out_dims, "{case:?}");
         let [mut dx, mut dfilter] = [&x_dims, &case.filter()].map(|dims| random.tensor(dtype, dims));
         let (mut dx_view, mut dfilter_view) = (dx.view_mut(), dfilter.view_mut());
@@ -204,12 +218,14 @@ fn convolutions_and_their_gradients_equal_a_loop() {
             &views.0,
             &views.1,
             &views.2,
-            strides,
-            paddings,
-            algorithm,
-            dilations,
-            groups,
-            case.format(),
+            &ConvAttributes {
+                strides,
+                paddings,
+                padding_algorithm: algorithm,
+                dilations,
+                groups,
+                data_format: case.format(),
+            },
         )
         .unwrap();
         let wanted = [0, 1].map(|which| {
@@ -244,12 +260,14 @@ fn transposed_convolutions_and_their_gradients_equal_a_loop() {
             &mut out_view,
             &views.0,
             &views.1,
-            strides,
-            paddings,
-            algorithm,
-            dilations,
-            groups,
-            case.format(),
+            &ConvTransposeAttributes {
+                strides,
+                paddings,
+                padding_algorithm: algorithm,
+                dilations,
+                groups,
+                data_format: case.format(),
+            },
         )
         .unwrap();
         out.assert_close(&case.transposed(&inputs, &case.result()), &case);
@@ -261,12 +279,14 @@ fn transposed_convolutions_and_their_gradients_equal_a_loop() {
             &views.0,
             &views.1,
             &views.2,
-            strides,
-            paddings,
-            algorithm,
-            dilations,
-            groups,
-            case.format(),
+            &ConvTransposeAttributes {
+                strides,
+                paddings,
+                padding_algorithm: algorithm,
+                dilations,
+                groups,
+                data_format: case.format(),
+            },
         )
         .unwrap();
         dx.assert_close(&case.forward(&[dout.values(), inputs[1].clone()]), ("dx", &case));
@@ -298,12 +318,14 @@ fn gradients_equal_finite_differences() {
         &views.0,
         &views.1,
         &views.2,
-        &case.strides,
-        &case.paddings,
-        case.algorithm,
-        &case.dilations,
-        case.groups as i64,
-        case.format(),
+        &ConvAttributes {
+            strides: &case.strides,
+            paddings: &case.paddings,
+            padding_algorithm: case.algorithm,
+            dilations: &case.dilations,
+            groups: case.groups as i64,
+            data_format: case.format(),
+        },
     )
     .unwrap();
     dx.assert_close(&gradient(&inputs, 0, &dout, |inputs| case.forward(inputs)), &case);
@@ -324,7 +346,20 @@ fn images_larger_than_a_block_equal_a_loop() {
     let mut out = random.tensor(DType::F32, &[1, 1, 26, 40]);
     let (x_view, filter_view) = (x.view(), filter.view());
     let mut view = out.view_mut();
-    conv(&mut view, &x_view, &filter_view, &[1, 1], &[0, 0], "SAME", &[1, 1], 1, "NCHW").unwrap();
+    conv(
+        &mut view,
+        &x_view,
+        &filter_view,
+        &ConvAttributes {
+            strides: &[1, 1],
+            paddings: &[0, 0],
+            padding_algorithm: "SAME",
+            dilations: &[1, 1],
+            groups: 1,
+            data_format: "NCHW",
+        },
+    )
+    .unwrap();
     let wanted = case.forward(&[x.values(), filter.values()]);
     let near = |(ours, wanted): (f64, &f64)| (ours - wanted).abs() < 1e-3;
     assert!(out.values().into_iter().zip(&wanted).all(near));
@@ -337,7 +372,19 @@ fn a_transposed_convolution_reaches_further_by_less_than_a_stride() {
     for (len, fits) in [(4, false), (5, false), (6, true), (7, true), (8, false)] {
         let mut out = random.tensor(DType::F32, &[1, 1, len]);
         let (x, filter, mut view) = (x.view(), filter.view(), out.view_mut());
-        let result = conv_transpose(&mut view, &x, &filter, &[2], &[0], "EXPLICIT", &[1], 1, "NCHW");
+        let result = conv_transpose(
+            &mut view,
+            &x,
+            &filter,
+            &ConvTransposeAttributes {
+                strides: &[2],
+                paddings: &[0],
+                padding_algorithm: "EXPLICIT",
+                dilations: &[1],
+                groups: 1,
+                data_format: "NCHW",
+            },
+        );
         assert_eq!(result.is_ok(), fits, "{len}: {result:?}");
         if len == 7 {
             assert_eq!(out.values()[6], 0.0);
@@ -352,7 +399,19 @@ fn arguments_are_checked() {
     let mut out = random.tensor(DType::F32, &[1, 2, 3, 3]);
     let mut check = |strides: &[i64], paddings: &[i64], algorithm: &str, groups: i64, format: &str| {
         let (x, filter, mut view) = (x.view(), filter.view(), out.view_mut());
-        conv(&mut view, &x, &filter, strides, paddings, algorithm, &[1, 1], groups, format)
+        conv(
+            &mut view,
+            &x,
+            &filter,
+            &ConvAttributes {
+                strides,
+                paddings,
+                padding_algorithm: algorithm,
+                dilations: &[1, 1],
+                groups,
+                data_format: format,
+            },
+        )
     };
     assert_eq!(check(&[1, 1], &[0, 0], "EXPLICIT", 1, "NCHW"), Ok(()));
     for (strides, paddings, algorithm, groups, format) in [

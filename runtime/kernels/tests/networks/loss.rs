@@ -1,3 +1,4 @@
+use tenon_kernels::attributes::CrossEntropyWithSoftmaxAttributes;
 use tenon_kernels::loss::{
     cross_entropy_with_softmax, cross_entropy_with_softmax_grad, nll_loss, nll_loss_grad,
 };
@@ -75,10 +76,12 @@ fn cross_entropy_and_its_gradient_equal_a_loop() {
             Some(&mut loss_view),
             &logits.view(),
             &label.view(),
-            soft,
-            use_softmax,
-            IGNORED,
-            axis as i64 - dims.len() as i64,
+            &CrossEntropyWithSoftmaxAttributes {
+                soft_label: soft,
+                use_softmax,
+                ignore_index: IGNORED,
+                axis: axis as i64 - dims.len() as i64,
+            },
         )
         .unwrap();
         loss.assert_close(&reference(&logits.values()), (soft, use_softmax, axis));
@@ -89,10 +92,12 @@ fn cross_entropy_and_its_gradient_equal_a_loop() {
             &label.view(),
             &softmax.view(),
             &dloss.view(),
-            soft,
-            use_softmax,
-            IGNORED,
-            axis as i64,
+            &CrossEntropyWithSoftmaxAttributes {
+                soft_label: soft,
+                use_softmax,
+                ignore_index: IGNORED,
+                axis: axis as i64,
+            },
         )
         .unwrap();
         let wanted = gradient(&[logits.values()], 0, &dloss.values(), |inputs| reference(&inputs[0]));
@@ -109,7 +114,18 @@ fn a_label_that_is_no_class_is_an_error() {
         let label = random.tensor_of(DType::I64, &[2, 1], &[0.0, label]);
         let mut loss = loss.view_mut();
         let (logits, label) = (logits.view(), label.view());
-        let result = cross_entropy_with_softmax(None, Some(&mut loss), &logits, &label, false, true, -100, 1);
+        let result = cross_entropy_with_softmax(
+            None,
+            Some(&mut loss),
+            &logits,
+            &label,
+            &CrossEntropyWithSoftmaxAttributes {
+                soft_label: false,
+                use_softmax: true,
+                ignore_index: -100,
+                axis: 1,
+            },
+        );
         assert_eq!(result, Err(Error::Index { index, len: 3 }));
         let mut out = random.tensor(DType::F32, &[2]);
         let label = random.tensor_of(DType::I64, &[2], &[0.0, index as f64]);
@@ -119,7 +135,18 @@ fn a_label_that_is_no_class_is_an_error() {
     let label = random.tensor_of(DType::F32, &[2, 1], &[0.0, 1.0]);
     let mut loss = loss.view_mut();
     let (logits, label) = (logits.view(), label.view());
-    let result = cross_entropy_with_softmax(None, Some(&mut loss), &logits, &label, false, true, -100, 1);
+    let result = cross_entropy_with_softmax(
+        None,
+        Some(&mut loss),
+        &logits,
+        &label,
+        &CrossEntropyWithSoftmaxAttributes {
+            soft_label: false,
+            use_softmax: true,
+            ignore_index: -100,
+            axis: 1,
+        },
+    );
     assert_eq!(result, Err(Error::Type { dtype: DType::F32 }));
 }
 
@@ -131,8 +158,19 @@ fn a_probability_of_zero_has_an_infinite_loss_unless_its_label_is_zero() {
     for (label, wanted) in [([1.0, 0.0], 0.0), ([0.5, 0.5], f64::INFINITY)] {
         let label = random.tensor_of(DType::F32, &[1, 2], &label);
         let mut view = loss.view_mut();
-        cross_entropy_with_softmax(None, Some(&mut view), &logits.view(), &label.view(), true, true, -100, 1)
-            .unwrap();
+        cross_entropy_with_softmax(
+            None,
+            Some(&mut view),
+            &logits.view(),
+            &label.view(),
+            &CrossEntropyWithSoftmaxAttributes {
+                soft_label: true,
+                use_softmax: true,
+                ignore_index: -100,
+                axis: 1,
+            },
+        )
+        .unwrap();
         assert_eq!(loss.values(), [wanted]);
     }
 }

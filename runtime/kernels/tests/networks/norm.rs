@@ -1,3 +1,4 @@
+use tenon_kernels::attributes::{BatchNormAttributes, BatchNormGradAttributes, GroupNormAttributes};
 use tenon_kernels::norm::{
     batch_norm, batch_norm_grad, group_norm, group_norm_grad, instance_norm, instance_norm_grad, layer_norm,
     layer_norm_grad, rms_norm, rms_norm_grad,
@@ -168,11 +169,29 @@ fn norms_of_channels_and_their_gradients_equal_a_loop() {
             (true, false),
             &|out, [mean, variance], x, [scale, bias]| {
                 let groups = groups as i64;
-                group_norm(out, Some(mean), Some(variance), x, scale, bias, EPSILON, groups, layout)
+                group_norm(
+                    out,
+                    Some(mean),
+                    Some(variance),
+                    x,
+                    scale,
+                    bias,
+                    &GroupNormAttributes { epsilon: EPSILON, groups, data_layout: layout },
+                )
             },
             &|[dx, dscale, dbias], x, scale, [mean, variance, dout]| {
                 let groups = groups as i64;
-                group_norm_grad(dx, dscale, dbias, x, scale, mean, variance, dout, EPSILON, groups, layout)
+                group_norm_grad(
+                    dx,
+                    dscale,
+                    dbias,
+                    x,
+                    scale,
+                    mean,
+                    variance,
+                    dout,
+                    &GroupNormAttributes { epsilon: EPSILON, groups, data_layout: layout },
+                )
             },
         );
         let places = Places::new(dims, |index| (index[axis], index[axis]));
@@ -198,15 +217,30 @@ fn norms_of_channels_and_their_gradients_equal_a_loop() {
                     &running_variance,
                     scale,
                     bias,
-                    0.9,
-                    EPSILON,
-                    layout,
-                    false,
+                    &BatchNormAttributes {
+                        momentum: 0.9,
+                        epsilon: EPSILON,
+                        data_layout: layout,
+                        use_running_statistics: false,
+                    },
                 )
             },
             &|[dx, dscale, dbias], x, scale, [mean, variance, dout]| {
                 batch_norm_grad(
-                    dx, dscale, dbias, x, scale, mean, variance, dout, layout, false, false, false,
+                    dx,
+                    dscale,
+                    dbias,
+                    x,
+                    scale,
+                    mean,
+                    variance,
+                    dout,
+                    &BatchNormGradAttributes {
+                        data_layout: layout,
+                        is_test: false,
+                        use_global_stats: false,
+                        trainable_statistics: false,
+                    },
                 )
             },
         );
@@ -254,10 +288,12 @@ fn batch_norm_tracks_statistics_or_uses_them() {
             &variance_in,
             None,
             None,
-            0.75,
-            EPSILON,
-            "NCHW",
-            global,
+            &BatchNormAttributes {
+                momentum: 0.75,
+                epsilon: EPSILON,
+                data_layout: "NCHW",
+                use_running_statistics: global,
+            },
         )
         .unwrap();
         if global {
@@ -288,10 +324,12 @@ fn batch_norm_tracks_statistics_or_uses_them() {
         &fixed_variance.view(),
         None,
         None,
-        0.75,
-        EPSILON,
-        "NCHW",
-        true,
+        &BatchNormAttributes {
+            momentum: 0.75,
+            epsilon: EPSILON,
+            data_layout: "NCHW",
+            use_running_statistics: true,
+        },
     )
     .unwrap();
     let inputs = [x.values(), vec![1.0; 2], vec![0.0; 2]];
@@ -308,10 +346,12 @@ fn batch_norm_tracks_statistics_or_uses_them() {
         &statistics.0,
         &statistics.1,
         &dout.view(),
-        "NCHW",
-        false,
-        true,
-        false,
+        &BatchNormGradAttributes {
+            data_layout: "NCHW",
+            is_test: false,
+            use_global_stats: true,
+            trainable_statistics: false,
+        },
     )
     .unwrap();
     dx.assert_close(
@@ -334,7 +374,15 @@ fn empty_tensors_and_wrong_arguments() {
     assert_eq!(refused, Err(Error::Length { what: "scale", expected: 4, actual: 3 }));
     for (groups, layout) in [(3, "NCHW"), (0, "NCHW"), (2, "CHWN")] {
         let mut out = out.view_mut();
-        let refused = group_norm(&mut out, None, None, &x.view(), None, None, EPSILON, groups, layout);
+        let refused = group_norm(
+            &mut out,
+            None,
+            None,
+            &x.view(),
+            None,
+            None,
+            &GroupNormAttributes { epsilon: EPSILON, groups, data_layout: layout },
+        );
         assert!(matches!(refused, Err(Error::Attribute { .. })), "{refused:?}");
     }
     let refused = layer_norm(&mut out.view_mut(), None, None, &x.view(), None, None, EPSILON, 3);

@@ -1,3 +1,4 @@
+use tenon_kernels::attributes::{MaxPoolWithIndexAttributes, PoolAttributes};
 use tenon_kernels::pool::{max_pool_with_index, max_pool_with_index_grad, pool, pool_grad};
 use tenon_kernels::{DType, Error, View, ViewMut};
 
@@ -180,16 +181,18 @@ fn pooling_and_its_gradient_equal_a_loop() {
         pool(
             &mut out_view,
             &views.0,
-            kernel,
-            strides,
-            paddings,
-            *ceil,
-            *exclusive,
-            case.format(),
-            case.kind(),
-            *global,
-            *adaptive,
-            algorithm,
+            &PoolAttributes {
+                kernel_size: kernel,
+                strides,
+                paddings,
+                ceil_mode: *ceil,
+                exclusive: *exclusive,
+                data_format: case.format(),
+                pooling_type: case.kind(),
+                global_pooling: *global,
+                adaptive: *adaptive,
+                padding_algorithm: algorithm,
+            },
         )
         .unwrap();
         out.assert_close(&case.forward(&values), &case);
@@ -198,16 +201,18 @@ fn pooling_and_its_gradient_equal_a_loop() {
             &mut dx_view,
             &views.0,
             &views.1,
-            kernel,
-            strides,
-            paddings,
-            *ceil,
-            *exclusive,
-            case.format(),
-            case.kind(),
-            *global,
-            *adaptive,
-            algorithm,
+            &PoolAttributes {
+                kernel_size: kernel,
+                strides,
+                paddings,
+                ceil_mode: *ceil,
+                exclusive: *exclusive,
+                data_format: case.format(),
+                pooling_type: case.kind(),
+                global_pooling: *global,
+                adaptive: *adaptive,
+                padding_algorithm: algorithm,
+            },
         )
         .unwrap();
         let wanted = gradient(&[values], 0, &dout.values(), |inputs| case.forward(&inputs[0]));
@@ -230,12 +235,14 @@ fn indices_of_the_largest_lead_back_to_them() {
             &mut out_view,
             &mut mask_view,
             &x.view(),
-            kernel,
-            strides,
-            paddings,
-            *global,
-            *adaptive,
-            *ceil,
+            &MaxPoolWithIndexAttributes {
+                kernel_size: kernel,
+                strides,
+                paddings,
+                global_pooling: *global,
+                adaptive: *adaptive,
+                ceil_mode: *ceil,
+            },
         )
         .unwrap();
         out.assert_close(&case.forward(&values), &case);
@@ -264,8 +271,23 @@ fn the_first_of_equal_elements_has_the_gradient_and_nan_is_the_largest() {
             (random.tensor(DType::F32, &[1, 1, 1]), random.tensor(DType::F32, &[1, 1, 3]));
         let dout = random.tensor_of(DType::F32, &[1, 1, 1], &[1.0]);
         let (mut out_view, views) = (out.view_mut(), (x.view(), dout.view()));
-        pool(&mut out_view, &views.0, &[3], &[1], &[0], false, true, "NCL", "max", false, false, "EXPLICIT")
-            .unwrap();
+        pool(
+            &mut out_view,
+            &views.0,
+            &PoolAttributes {
+                kernel_size: &[3],
+                strides: &[1],
+                paddings: &[0],
+                ceil_mode: false,
+                exclusive: true,
+                data_format: "NCL",
+                pooling_type: "max",
+                global_pooling: false,
+                adaptive: false,
+                padding_algorithm: "EXPLICIT",
+            },
+        )
+        .unwrap();
         out.assert_close(&[out_wanted], values);
         let mut dx_view = dx.view_mut();
         let (x, dout) = views;
@@ -273,16 +295,18 @@ fn the_first_of_equal_elements_has_the_gradient_and_nan_is_the_largest() {
             &mut dx_view,
             &x,
             &dout,
-            &[3],
-            &[1],
-            &[0],
-            false,
-            true,
-            "NCL",
-            "max",
-            false,
-            false,
-            "EXPLICIT",
+            &PoolAttributes {
+                kernel_size: &[3],
+                strides: &[1],
+                paddings: &[0],
+                ceil_mode: false,
+                exclusive: true,
+                data_format: "NCL",
+                pooling_type: "max",
+                global_pooling: false,
+                adaptive: false,
+                padding_algorithm: "EXPLICIT",
+            },
         )
         .unwrap();
         assert_eq!(dx.values(), wanted);
@@ -292,8 +316,24 @@ fn the_first_of_equal_elements_has_the_gradient_and_nan_is_the_largest() {
 /// Computes the gradient of the largest elements of windows of two by two elements.
 fn gradient_of_squares(dx: &mut ViewMut<'_>, x: &View<'_>, dout: &View<'_>) {
     let (kernel, paddings) = ([2, 2], [0, 0]);
-    pool_grad(dx, x, dout, &kernel, &kernel, &paddings, false, true, "NCHW", "max", false, false, "EXPLICIT")
-        .unwrap();
+    pool_grad(
+        dx,
+        x,
+        dout,
+        &PoolAttributes {
+            kernel_size: &kernel,
+            strides: &kernel,
+            paddings: &paddings,
+            ceil_mode: false,
+            exclusive: true,
+            data_format: "NCHW",
+            pooling_type: "max",
+            global_pooling: false,
+            adaptive: false,
+            padding_algorithm: "EXPLICIT",
+        },
+    )
+    .unwrap();
 }
 
 #[test]
@@ -337,12 +377,14 @@ fn squares_with_equal_elements_and_nan_have_the_gradients_of_their_indices() {
         &mut out_view,
         &mut mask_view,
         &x.view(),
-        &kernel,
-        &kernel,
-        &paddings,
-        false,
-        false,
-        false,
+        &MaxPoolWithIndexAttributes {
+            kernel_size: &kernel,
+            strides: &kernel,
+            paddings: &paddings,
+            global_pooling: false,
+            adaptive: false,
+            ceil_mode: false,
+        },
     )
     .unwrap();
     let [mut wanted, mut dx] = [(); 2].map(|()| random.tensor(DType::F32, &dims));

@@ -1,3 +1,4 @@
+use tenon_kernels::attributes::RnnAttributes;
 use tenon_kernels::rnn::{reserve_shape, rnn, rnn_grad};
 use tenon_kernels::{DType, Error, TensorMeta, View, ViewMut};
 
@@ -170,12 +171,14 @@ fn networks_and_their_gradients_equal_a_loop() {
             pre_state_metas,
             weight_metas,
             lengths.as_ref().map(View::meta),
-            case.dropout,
-            bidirectional,
-            HIDDEN as i64,
-            layers,
-            case.mode,
-            false,
+            &RnnAttributes {
+                dropout_prob: case.dropout,
+                is_bidirec: bidirectional,
+                hidden_size: HIDDEN as i64,
+                num_layers: layers,
+                mode: case.mode,
+                is_test: false,
+            },
         )
         .unwrap();
         assert_eq!(reserve_dims == [0], dtype != DType::F64 && dtype != DType::F32);
@@ -232,12 +235,14 @@ fn networks_and_their_gradients_equal_a_loop() {
                 &reserve.view(),
                 &dout.view(),
                 &dstate_views,
-                case.dropout,
-                bidirectional,
-                HIDDEN as i64,
-                layers,
-                case.mode,
-                false,
+                &RnnAttributes {
+                    dropout_prob: case.dropout,
+                    is_bidirec: bidirectional,
+                    hidden_size: HIDDEN as i64,
+                    num_layers: layers,
+                    mode: case.mode,
+                    is_test: false,
+                },
             )
             .unwrap();
             let all: Vec<f64> =

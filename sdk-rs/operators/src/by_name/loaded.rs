@@ -3,7 +3,7 @@
 use std::ffi::CStr;
 
 use super::{Call, Calls, Packed, Shape};
-use crate::{Launch, Operators};
+use crate::{Launch, Operators, attributes};
 use tenon::device::{DataType, Error, Result, Status};
 use tenon::support;
 
@@ -128,16 +128,17 @@ macro_rules! implement {
         $method:ident(
             $($output:ident: $written:ident),*;
             $($input:ident: $read:ident),*;
+            $({$Attributes:ident; $($field:ident: $field_kind:ident $(= $field_default:expr)?),*})?
             $($attribute:ident: $kind:ident $(= $default:expr)?),*
-        ) $(random($($random:ident),*))? = $work:ident($($with:tt)*);
+        ) $(random($($random:ident),*))? = $work:ident($($of:tt)*);
     )* })*) => {$(
         impl crate::$group for LoadedOperators { $(
-            #[allow(clippy::too_many_arguments, reason = "a method has as many parameters as its entry in the spec")]
             fn $method(
                 &self,
                 launch: Launch,
                 $($output: crate::operator_parameter!($written),)*
                 $($input: crate::operator_parameter!($read),)*
+                $(with: &attributes::$Attributes,)?
                 $($attribute: crate::operator_parameter!($kind),)*
                 $($($random: i64,)*)?
             ) -> crate::operator_result!($work) {
@@ -145,6 +146,10 @@ macro_rules! implement {
                 $(packed.push($output);)*
                 $(packed.push($input);)*
                 $($(packed.push($random);)*)?
+                $(
+                    let attributes::$Attributes { $($field),* } = *with;
+                    $(push!(packed $field $(= $field_default)?);)*
+                )?
                 $(push!(packed $attribute $(= $default)?);)*
                 let name = const { c_name(concat!(stringify!($method), "\0")) };
                 run!($work self name launch packed)

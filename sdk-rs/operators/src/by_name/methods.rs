@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 
 use super::entry::{Entry, Work};
 use super::{Argument, Arguments};
-use crate::{Launch, Operators};
+use crate::{Launch, Operators, attributes};
 use tenon::device::{Error, Result};
 
 /// Returns the method with a name.
@@ -38,24 +38,27 @@ macro_rules! entries {
         $method:ident(
             $($output:ident: $written:ident),*;
             $($input:ident: $read:ident),*;
+            $({$Attributes:ident; $($field:ident: $field_kind:ident $(= $field_default:expr)?),*})?
             $($attribute:ident: $kind:ident $(= $default:expr)?),*
-        ) $(random($($random:ident),*))? = $work:ident($($with:tt)*);
+        ) $(random($($random:ident),*))? = $work:ident($($of:tt)*);
     )* })*) => {
         &[$($(Entry {
             name: stringify!($method),
             parameters: &[
                 $(stringify!($output),)* $(stringify!($input),)*
-                $($(stringify!($random),)*)? $(stringify!($attribute)),*
+                $($(stringify!($random),)*)? $($(stringify!($field),)*)? $(stringify!($attribute)),*
             ],
             work: work!($work)(|operators: &dyn Operators, launch: Launch, arguments| {
                 $(let $output = arguments.$written()?;)*
                 $(let $input = arguments.$read()?;)*
                 $($(let $random = arguments.integer()?;)*)?
+                $($(let $field = attribute!(arguments $field_kind $(= $field_default)?);)*)?
                 $(let $attribute = attribute!(arguments $kind $(= $default)?);)*
                 operators.$method(
                     launch,
                     $(lend!($output $written),)*
                     $(lend!($input $read),)*
+                    $(&attributes::$Attributes { $($field: lend!($field $field_kind)),* },)?
                     $(lend!($attribute $kind),)*
                     $($($random),*)?
                 )
@@ -151,13 +154,15 @@ mod tests {
             _: &[TensorRef<'_>],
             _: &[TensorRef<'_>],
             _: Option<&[TensorRef<'_>]>,
-            mu: f64,
-            use_nesterov: bool,
-            regularization_method: &[&str],
-            _: &[f64],
-            _: bool,
-            rescale_grad: f64,
+            with: &attributes::MergedMomentumAttributes<'_>,
         ) -> Result<()> {
+            let attributes::MergedMomentumAttributes {
+                mu,
+                use_nesterov,
+                regularization_method,
+                rescale_grad,
+                ..
+            } = with;
             let noted = format!("{mu} {use_nesterov} {regularization_method:?} {rescale_grad}");
             self.0.lock().push(noted);
             Ok(())

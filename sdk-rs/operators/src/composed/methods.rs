@@ -2,30 +2,38 @@
 
 use super::Composed;
 use super::interpreter::Running;
-use crate::Launch;
+use crate::{Launch, attributes};
 
 macro_rules! implement {
     ($($group:ident { $(
         $method:ident(
             $($output:ident: $written:ident),*;
             $($input:ident: $read:ident),*;
+            $({$Attributes:ident; $($field:ident: $field_kind:ident $(= $field_default:expr)?),*})?
             $($attribute:ident: $kind:ident $(= $default:expr)?),*
-        ) $(random($($random:ident),*))? = $work:ident($($with:tt)*);
+        ) $(random($($random:ident),*))? = $work:ident($($of:tt)*);
     )* })*) => {$(
         impl crate::$group for Composed<'_> { $(
-            #[allow(clippy::too_many_arguments, reason = "a method has as many parameters as its entry in the spec")]
             fn $method(
                 &self,
                 launch: Launch,
                 $($output: crate::operator_parameter!($written),)*
                 $($input: crate::operator_parameter!($read),)*
+                $(with: &attributes::$Attributes,)?
                 $($attribute: crate::operator_parameter!($kind),)*
                 $($($random: i64,)*)?
             ) -> crate::operator_result!($work) {
+                $(let attributes::$Attributes { $($field),* } = *with;)?
                 run! {
-                    $work self launch $method ($($output)*) ($($input: $read)*) ($($attribute)* $($($random)*)?)
+                    $work self launch $method
+                    ($($output)*) ($($input: $read)*) ($($($field)*)? $($attribute)* $($($random)*)?)
                 }
-                self.own(|own| own.$method(launch, $($output,)* $($input,)* $($attribute,)* $($($random,)*)?))
+                self.own(|own| {
+                    own.$method(
+                        launch, $($output,)* $($input,)* $(&attributes::$Attributes { $($field),* },)?
+                        $($attribute,)* $($($random,)*)?
+                    )
+                })
             }
         )* }
     )*};

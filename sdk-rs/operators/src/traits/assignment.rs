@@ -3,6 +3,7 @@
 //! Tensors with other values at indices.
 
 use tenon::device::{Error, Result};
+use tenon_operators::attributes::PutAlongAxisAttributes;
 use tenon_operators::{Launch, TensorMut, TensorRef};
 
 /// Tensors with other values at indices.
@@ -10,6 +11,7 @@ use tenon_operators::{Launch, TensorMut, TensorRef};
 /// An index out of range is an error. Negative indices count from the end, as negative dimensions do. The output may be
 /// the input, so that the operator works in place.
 #[allow(unused_variables, reason = "the parameters of a method that is not implemented")]
+#[allow(clippy::too_many_arguments, reason = "some operators have that many tensors")]
 pub trait Assignment: Send + Sync {
     /// Replaces rows of a tensor.
     ///
@@ -113,7 +115,7 @@ pub trait Assignment: Send + Sync {
     /// * `dadd_value`: The gradient of what is added.
     /// * `index`: The indices.
     /// * `dout`: The gradient of the result.
-    /// * `axis`: As for `index_add`.
+    /// * `axis`: The dimension.
     fn index_add_grad(
         &self,
         launch: Launch,
@@ -155,7 +157,7 @@ pub trait Assignment: Send + Sync {
     /// * `dvalue`: The gradient of the values, summed where they were broadcast.
     /// * `indices`: The indices.
     /// * `dout`: The gradient of the result.
-    /// * `accumulate`: As for `index_put`.
+    /// * `accumulate`: True if values are added.
     fn index_put_grad(
         &self,
         launch: Launch,
@@ -177,9 +179,7 @@ pub trait Assignment: Send + Sync {
     /// * `x`: The tensor.
     /// * `index`: The indices, integers.
     /// * `value`: The values, at least as long as the index.
-    /// * `axis`: The dimension.
-    /// * `reduce`: Operation that combines values.
-    /// * `include_self`: True if the element of `x` is one of the values.
+    /// * `with`: The attributes, see [`PutAlongAxisAttributes`].
     fn put_along_axis(
         &self,
         launch: Launch,
@@ -187,9 +187,7 @@ pub trait Assignment: Send + Sync {
         x: &TensorRef<'_>,
         index: &TensorRef<'_>,
         value: &TensorRef<'_>,
-        axis: i64,
-        reduce: &str,
-        include_self: bool,
+        with: &PutAlongAxisAttributes<'_>,
     ) -> Result<()> {
         Err(Error::unsupported("put_along_axis"))
     }
@@ -205,9 +203,7 @@ pub trait Assignment: Send + Sync {
     /// * `value`: The values.
     /// * `out`: The result.
     /// * `dout`: The gradient of the result.
-    /// * `axis`: As for `put_along_axis`.
-    /// * `reduce`: As for `put_along_axis`.
-    /// * `include_self`: As for `put_along_axis`.
+    /// * `with`: The attributes, see [`PutAlongAxisAttributes`].
     fn put_along_axis_grad(
         &self,
         launch: Launch,
@@ -218,9 +214,7 @@ pub trait Assignment: Send + Sync {
         value: &TensorRef<'_>,
         out: &TensorRef<'_>,
         dout: &TensorRef<'_>,
-        axis: i64,
-        reduce: &str,
-        include_self: bool,
+        with: &PutAlongAxisAttributes<'_>,
     ) -> Result<()> {
         Err(Error::unsupported("put_along_axis_grad"))
     }

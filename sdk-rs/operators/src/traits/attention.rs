@@ -10,6 +10,7 @@ use tenon_operators::{Launch, TensorMut, TensorRef};
 /// Queries have the shape `[batch, length, heads, width]`, keys and values `[batch, length, heads of keys, width]`; each
 /// head of the keys serves as many neighbouring heads of the queries. float16 and bfloat16 are computed in float32.
 #[allow(unused_variables, reason = "the parameters of a method that is not implemented")]
+#[allow(clippy::too_many_arguments, reason = "some operators have that many tensors")]
 pub trait Attention: Send + Sync {
     /// Weights values by the softmax of the products of queries and keys.
     ///
@@ -49,8 +50,8 @@ pub trait Attention: Send + Sync {
     /// * `v`: The values.
     /// * `mask`: As for `attention`.
     /// * `dout`: The gradient of the result.
-    /// * `scale`: As for `attention`.
-    /// * `causal`: As for `attention`.
+    /// * `scale`: The factor of the scores.
+    /// * `causal`: Whether a query sees no keys behind its own place; the last query's place is that of the last key.
     fn attention_grad(
         &self,
         launch: Launch,

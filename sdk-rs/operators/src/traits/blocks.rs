@@ -3,6 +3,7 @@
 //! Windows, blocks of pixels and groups of channels, moved about.
 
 use tenon::device::{Error, Result};
+use tenon_operators::attributes::{TemporalShiftAttributes, UnfoldAttributes};
 use tenon_operators::{Launch, TensorMut, TensorRef};
 
 /// Windows, blocks of pixels and groups of channels, moved about.
@@ -12,19 +13,13 @@ pub trait Blocks: Send + Sync {
     ///
     /// * `out`: The columns, `[batch, channels * window, windows]`.
     /// * `x`: The images, `[batch, channels, height, width]`.
-    /// * `kernel_sizes`: Height and width of the windows.
-    /// * `strides`: The ways from a window to the next ones.
-    /// * `paddings`: The widths of a border of zeros: two of them, or up, left, down and right.
-    /// * `dilations`: The ways between the elements of a window.
+    /// * `with`: The attributes, see [`UnfoldAttributes`].
     fn unfold(
         &self,
         launch: Launch,
         out: &mut TensorMut<'_>,
         x: &TensorRef<'_>,
-        kernel_sizes: &[i64],
-        strides: &[i64],
-        paddings: &[i64],
-        dilations: &[i64],
+        with: &UnfoldAttributes<'_>,
     ) -> Result<()> {
         Err(Error::unsupported("unfold"))
     }
@@ -35,19 +30,13 @@ pub trait Blocks: Send + Sync {
     ///
     /// * `dx`: The gradient of `x`.
     /// * `dout`: The gradient of the result.
-    /// * `kernel_sizes`: As for `unfold`.
-    /// * `strides`: As for `unfold`.
-    /// * `paddings`: As for `unfold`.
-    /// * `dilations`: As for `unfold`.
+    /// * `with`: The attributes, see [`UnfoldAttributes`].
     fn unfold_grad(
         &self,
         launch: Launch,
         dx: &mut TensorMut<'_>,
         dout: &TensorRef<'_>,
-        kernel_sizes: &[i64],
-        strides: &[i64],
-        paddings: &[i64],
-        dilations: &[i64],
+        with: &UnfoldAttributes<'_>,
     ) -> Result<()> {
         Err(Error::unsupported("unfold_grad"))
     }
@@ -58,19 +47,13 @@ pub trait Blocks: Send + Sync {
     ///
     /// * `out`: The images.
     /// * `x`: The windows as columns.
-    /// * `kernel_sizes`: As for `unfold`.
-    /// * `strides`: As for `unfold`.
-    /// * `paddings`: As for `unfold`.
-    /// * `dilations`: As for `unfold`.
+    /// * `with`: The attributes, see [`UnfoldAttributes`].
     fn fold(
         &self,
         launch: Launch,
         out: &mut TensorMut<'_>,
         x: &TensorRef<'_>,
-        kernel_sizes: &[i64],
-        strides: &[i64],
-        paddings: &[i64],
-        dilations: &[i64],
+        with: &UnfoldAttributes<'_>,
     ) -> Result<()> {
         Err(Error::unsupported("fold"))
     }
@@ -81,19 +64,13 @@ pub trait Blocks: Send + Sync {
     ///
     /// * `dx`: The gradient of `x`.
     /// * `dout`: The gradient of the result.
-    /// * `kernel_sizes`: As for `unfold`.
-    /// * `strides`: As for `unfold`.
-    /// * `paddings`: As for `unfold`.
-    /// * `dilations`: As for `unfold`.
+    /// * `with`: The attributes, see [`UnfoldAttributes`].
     fn fold_grad(
         &self,
         launch: Launch,
         dx: &mut TensorMut<'_>,
         dout: &TensorRef<'_>,
-        kernel_sizes: &[i64],
-        strides: &[i64],
-        paddings: &[i64],
-        dilations: &[i64],
+        with: &UnfoldAttributes<'_>,
     ) -> Result<()> {
         Err(Error::unsupported("fold_grad"))
     }
@@ -121,8 +98,8 @@ pub trait Blocks: Send + Sync {
     ///
     /// * `dx`: The gradient of `x`.
     /// * `dout`: The gradient of the result.
-    /// * `upscale_factor`: As for `pixel_shuffle`.
-    /// * `data_format`: As for `pixel_shuffle`.
+    /// * `upscale_factor`: The side of the squares.
+    /// * `data_format`: `NCHW` or `NHWC`.
     fn pixel_shuffle_grad(
         &self,
         launch: Launch,
@@ -157,8 +134,8 @@ pub trait Blocks: Send + Sync {
     ///
     /// * `dx`: The gradient of `x`.
     /// * `dout`: The gradient of the result.
-    /// * `downscale_factor`: As for `pixel_unshuffle`.
-    /// * `data_format`: As for `pixel_unshuffle`.
+    /// * `downscale_factor`: The side of the squares.
+    /// * `data_format`: `NCHW` or `NHWC`.
     fn pixel_unshuffle_grad(
         &self,
         launch: Launch,
@@ -193,8 +170,8 @@ pub trait Blocks: Send + Sync {
     ///
     /// * `dx`: The gradient of `x`.
     /// * `dout`: The gradient of the result.
-    /// * `groups`: As for `channel_shuffle`.
-    /// * `data_format`: As for `channel_shuffle`.
+    /// * `groups`: Number of groups.
+    /// * `data_format`: `NCHW` or `NHWC`.
     fn channel_shuffle_grad(
         &self,
         launch: Launch,
@@ -212,17 +189,13 @@ pub trait Blocks: Send + Sync {
     ///
     /// * `out`: The result.
     /// * `x`: The images, `seg_num` for each video.
-    /// * `seg_num`: The frames of a video.
-    /// * `shift_ratio`: The share of the channels that come from the frame before, and from the one behind.
-    /// * `data_format`: `NCHW` or `NHWC`.
+    /// * `with`: The attributes, see [`TemporalShiftAttributes`].
     fn temporal_shift(
         &self,
         launch: Launch,
         out: &mut TensorMut<'_>,
         x: &TensorRef<'_>,
-        seg_num: i64,
-        shift_ratio: f64,
-        data_format: &str,
+        with: &TemporalShiftAttributes<'_>,
     ) -> Result<()> {
         Err(Error::unsupported("temporal_shift"))
     }
@@ -231,17 +204,13 @@ pub trait Blocks: Send + Sync {
     ///
     /// * `dx`: The gradient of `x`.
     /// * `dout`: The gradient of the result.
-    /// * `seg_num`: As for `temporal_shift`.
-    /// * `shift_ratio`: As for `temporal_shift`.
-    /// * `data_format`: As for `temporal_shift`.
+    /// * `with`: The attributes, see [`TemporalShiftAttributes`].
     fn temporal_shift_grad(
         &self,
         launch: Launch,
         dx: &mut TensorMut<'_>,
         dout: &TensorRef<'_>,
-        seg_num: i64,
-        shift_ratio: f64,
-        data_format: &str,
+        with: &TemporalShiftAttributes<'_>,
     ) -> Result<()> {
         Err(Error::unsupported("temporal_shift_grad"))
     }

@@ -3,6 +3,7 @@
 //! Questions about numbers, answered with truth values.
 
 use tenon::device::{Error, Result};
+use tenon_operators::attributes::IsCloseAttributes;
 use tenon_operators::{Launch, TensorMut, TensorRef};
 
 /// Questions about numbers, answered with truth values.
@@ -139,18 +140,14 @@ pub trait Comparison: Send + Sync {
     /// * `out`: The result.
     /// * `a`: The left input.
     /// * `b`: The right input, which the tolerance is relative to.
-    /// * `rtol`: The relative tolerance.
-    /// * `atol`: The absolute tolerance.
-    /// * `equal_nan`: True if NaN is close to NaN.
+    /// * `with`: The attributes, see [`IsCloseAttributes`].
     fn is_close(
         &self,
         launch: Launch,
         out: &mut TensorMut<'_>,
         a: &TensorRef<'_>,
         b: &TensorRef<'_>,
-        rtol: f64,
-        atol: f64,
-        equal_nan: bool,
+        with: &IsCloseAttributes,
     ) -> Result<()> {
         Err(Error::unsupported("is_close"))
     }

@@ -9,6 +9,7 @@ use tenon_operators::{Launch, TensorMut, TensorRef};
 ///
 /// A real tensor that belongs to complex64 is float32, and one that belongs to complex128 is float64.
 #[allow(unused_variables, reason = "the parameters of a method that is not implemented")]
+#[allow(clippy::too_many_arguments, reason = "some operators have that many tensors")]
 pub trait ComplexNumbers: Send + Sync {
     /// Computes the absolute values of complex numbers.
     ///

@@ -3,6 +3,10 @@
 //! Convolution, transposed convolution and pooling of one to three dimensions.
 
 use tenon::device::{Error, Result};
+use tenon_operators::attributes::{
+    ConvAttributes, ConvTransposeAttributes, DilatedMaxPoolAttributes, MaxPoolWithIndexAttributes,
+    PoolAttributes,
+};
 use tenon_operators::{Launch, TensorMut, TensorRef};
 
 /// Convolution, transposed convolution and pooling of one to three dimensions.
@@ -10,6 +14,7 @@ use tenon_operators::{Launch, TensorMut, TensorRef};
 /// The rank of the input decides how many dimensions there are. The shape of the output is given with it, because several shapes
 /// of an image have results of the same shape, and hosts count windows at the end of an image differently.
 #[allow(unused_variables, reason = "the parameters of a method that is not implemented")]
+#[allow(clippy::too_many_arguments, reason = "some operators have that many tensors")]
 pub trait Convolution: Send + Sync {
     /// Convolves images with filters.
     ///
@@ -19,24 +24,14 @@ pub trait Convolution: Send + Sync {
     /// * `out`: The result. Its length along a dimension is the number of windows that fit into the padded image.
     /// * `x`: The images.
     /// * `filter`: The filters.
-    /// * `strides`: Step of the window along each dimension.
-    /// * `paddings`: Zeros before and after each dimension: one number for both, or two.
-    /// * `padding_algorithm`: `EXPLICIT`, or `SAME` or `VALID` instead of `paddings`.
-    /// * `dilations`: Distance between elements of the window along each dimension.
-    /// * `groups`: The number of groups of channels, each of which has filters of its own.
-    /// * `data_format`: The order of the dimensions of the images: `NCHW`, `NHWC` or their like.
+    /// * `with`: The attributes, see [`ConvAttributes`].
     fn conv(
         &self,
         launch: Launch,
         out: &mut TensorMut<'_>,
         x: &TensorRef<'_>,
         filter: &TensorRef<'_>,
-        strides: &[i64],
-        paddings: &[i64],
-        padding_algorithm: &str,
-        dilations: &[i64],
-        groups: i64,
-        data_format: &str,
+        with: &ConvAttributes<'_>,
     ) -> Result<()> {
         Err(Error::unsupported("conv"))
     }
@@ -47,12 +42,7 @@ pub trait Convolution: Send + Sync {
         launch: Launch,
         x: &TensorRef<'_>,
         filter: &TensorRef<'_>,
-        strides: &[i64],
-        paddings: &[i64],
-        padding_algorithm: &str,
-        dilations: &[i64],
-        groups: i64,
-        data_format: &str,
+        with: &ConvAttributes<'_>,
     ) -> Result<Vec<usize>> {
         Err(Error::unsupported("conv_out_shape"))
     }
@@ -64,12 +54,7 @@ pub trait Convolution: Send + Sync {
     /// * `x`: The images.
     /// * `filter`: The filters.
     /// * `dout`: The gradient of the result.
-    /// * `strides`: As for `conv`.
-    /// * `paddings`: As for `conv`.
-    /// * `padding_algorithm`: As for `conv`.
-    /// * `dilations`: As for `conv`.
-    /// * `groups`: As for `conv`.
-    /// * `data_format`: As for `conv`.
+    /// * `with`: The attributes, see [`ConvAttributes`].
     fn conv_grad(
         &self,
         launch: Launch,
@@ -78,12 +63,7 @@ pub trait Convolution: Send + Sync {
         x: &TensorRef<'_>,
         filter: &TensorRef<'_>,
         dout: &TensorRef<'_>,
-        strides: &[i64],
-        paddings: &[i64],
-        padding_algorithm: &str,
-        dilations: &[i64],
-        groups: i64,
-        data_format: &str,
+        with: &ConvAttributes<'_>,
     ) -> Result<()> {
         Err(Error::unsupported("conv_grad"))
     }
@@ -95,24 +75,14 @@ pub trait Convolution: Send + Sync {
     /// * `out`: The result; additional elements at its end are part of its shape.
     /// * `x`: The images.
     /// * `filter`: The filters.
-    /// * `strides`: Step of the window along each dimension.
-    /// * `paddings`: Number of elements that are cut off before and after each dimension: one number for both, or two.
-    /// * `padding_algorithm`: `EXPLICIT`, or `SAME` or `VALID` instead of `paddings`.
-    /// * `dilations`: Distance between elements of the window along each dimension.
-    /// * `groups`: The number of groups of channels, each of which has filters of its own.
-    /// * `data_format`: The order of the dimensions of the images: `NCHW`, `NHWC` or their like.
+    /// * `with`: The attributes, see [`ConvTransposeAttributes`].
     fn conv_transpose(
         &self,
         launch: Launch,
         out: &mut TensorMut<'_>,
         x: &TensorRef<'_>,
         filter: &TensorRef<'_>,
-        strides: &[i64],
-        paddings: &[i64],
-        padding_algorithm: &str,
-        dilations: &[i64],
-        groups: i64,
-        data_format: &str,
+        with: &ConvTransposeAttributes<'_>,
     ) -> Result<()> {
         Err(Error::unsupported("conv_transpose"))
     }
@@ -124,12 +94,7 @@ pub trait Convolution: Send + Sync {
     /// * `x`: The images.
     /// * `filter`: The filters.
     /// * `dout`: The gradient of the result.
-    /// * `strides`: As for `conv_transpose`.
-    /// * `paddings`: As for `conv_transpose`.
-    /// * `padding_algorithm`: As for `conv_transpose`.
-    /// * `dilations`: As for `conv_transpose`.
-    /// * `groups`: As for `conv_transpose`.
-    /// * `data_format`: As for `conv_transpose`.
+    /// * `with`: The attributes, see [`ConvTransposeAttributes`].
     fn conv_transpose_grad(
         &self,
         launch: Launch,
@@ -138,12 +103,7 @@ pub trait Convolution: Send + Sync {
         x: &TensorRef<'_>,
         filter: &TensorRef<'_>,
         dout: &TensorRef<'_>,
-        strides: &[i64],
-        paddings: &[i64],
-        padding_algorithm: &str,
-        dilations: &[i64],
-        groups: i64,
-        data_format: &str,
+        with: &ConvTransposeAttributes<'_>,
     ) -> Result<()> {
         Err(Error::unsupported("conv_transpose_grad"))
     }
@@ -154,31 +114,13 @@ pub trait Convolution: Send + Sync {
     ///
     /// * `out`: The result.
     /// * `x`: The images.
-    /// * `kernel_size`: The size of the window.
-    /// * `strides`: Step of the window along each dimension.
-    /// * `paddings`: Elements before and after each dimension that do not count.
-    /// * `ceil_mode`: True if a window that leaves the padded image counts.
-    /// * `exclusive`: True if an average leaves the padding out.
-    /// * `data_format`: The order of the dimensions.
-    /// * `pooling_type`: `max` or `avg`.
-    /// * `global_pooling`: True if the window is the whole image.
-    /// * `adaptive`: True if `kernel_size` is the size of the result, and windows follow from it.
-    /// * `padding_algorithm`: `EXPLICIT`, or `SAME` or `VALID` instead of `paddings`.
+    /// * `with`: The attributes, see [`PoolAttributes`].
     fn pool(
         &self,
         launch: Launch,
         out: &mut TensorMut<'_>,
         x: &TensorRef<'_>,
-        kernel_size: &[i64],
-        strides: &[i64],
-        paddings: &[i64],
-        ceil_mode: bool,
-        exclusive: bool,
-        data_format: &str,
-        pooling_type: &str,
-        global_pooling: bool,
-        adaptive: bool,
-        padding_algorithm: &str,
+        with: &PoolAttributes<'_>,
     ) -> Result<()> {
         Err(Error::unsupported("pool"))
     }
@@ -190,32 +132,14 @@ pub trait Convolution: Send + Sync {
     /// * `dx`: The gradient of the images.
     /// * `x`: The images.
     /// * `dout`: The gradient of the result.
-    /// * `kernel_size`: As for `pool`.
-    /// * `strides`: As for `pool`.
-    /// * `paddings`: As for `pool`.
-    /// * `ceil_mode`: As for `pool`.
-    /// * `exclusive`: As for `pool`.
-    /// * `data_format`: As for `pool`.
-    /// * `pooling_type`: As for `pool`.
-    /// * `global_pooling`: As for `pool`.
-    /// * `adaptive`: As for `pool`.
-    /// * `padding_algorithm`: As for `pool`.
+    /// * `with`: The attributes, see [`PoolAttributes`].
     fn pool_grad(
         &self,
         launch: Launch,
         dx: &mut TensorMut<'_>,
         x: &TensorRef<'_>,
         dout: &TensorRef<'_>,
-        kernel_size: &[i64],
-        strides: &[i64],
-        paddings: &[i64],
-        ceil_mode: bool,
-        exclusive: bool,
-        data_format: &str,
-        pooling_type: &str,
-        global_pooling: bool,
-        adaptive: bool,
-        padding_algorithm: &str,
+        with: &PoolAttributes<'_>,
     ) -> Result<()> {
         Err(Error::unsupported("pool_grad"))
     }
@@ -225,24 +149,14 @@ pub trait Convolution: Send + Sync {
     /// * `out`: The maxima.
     /// * `mask`: The index of each maximum in its image, counted over all dimensions.
     /// * `x`: The images, in the order `NCHW` or its like.
-    /// * `kernel_size`: The size of the window.
-    /// * `strides`: Step of the window along each dimension.
-    /// * `paddings`: Elements before and after each dimension that do not count.
-    /// * `global_pooling`: True if the window is the whole image.
-    /// * `adaptive`: True if `kernel_size` is the size of the result, and windows follow from it.
-    /// * `ceil_mode`: True if a window that leaves the padded image counts.
+    /// * `with`: The attributes, see [`MaxPoolWithIndexAttributes`].
     fn max_pool_with_index(
         &self,
         launch: Launch,
         out: &mut TensorMut<'_>,
         mask: &mut TensorMut<'_>,
         x: &TensorRef<'_>,
-        kernel_size: &[i64],
-        strides: &[i64],
-        paddings: &[i64],
-        global_pooling: bool,
-        adaptive: bool,
-        ceil_mode: bool,
+        with: &MaxPoolWithIndexAttributes<'_>,
     ) -> Result<()> {
         Err(Error::unsupported("max_pool_with_index"))
     }
@@ -269,20 +183,14 @@ pub trait Convolution: Send + Sync {
     /// * `out`: The maxima.
     /// * `mask`: The index of each maximum in its image, counted over all dimensions.
     /// * `x`: The images, in the order `NCHW` or its like.
-    /// * `kernel_size`: The number of elements of a window along each dimension.
-    /// * `strides`: Step of the window along each dimension.
-    /// * `paddings`: Elements before and after each dimension that do not count.
-    /// * `dilations`: The distance between the elements of a window along each dimension.
+    /// * `with`: The attributes, see [`DilatedMaxPoolAttributes`].
     fn dilated_max_pool(
         &self,
         launch: Launch,
         out: &mut TensorMut<'_>,
         mask: &mut TensorMut<'_>,
         x: &TensorRef<'_>,
-        kernel_size: &[i64],
-        strides: &[i64],
-        paddings: &[i64],
-        dilations: &[i64],
+        with: &DilatedMaxPoolAttributes<'_>,
     ) -> Result<()> {
         Err(Error::unsupported("dilated_max_pool"))
     }

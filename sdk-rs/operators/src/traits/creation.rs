@@ -3,6 +3,7 @@
 //! Tensors that are made from numbers.
 
 use tenon::device::{Error, Result};
+use tenon_operators::attributes::TrilIndicesAttributes;
 use tenon_operators::{Launch, TensorMut, TensorRef};
 
 /// Tensors that are made from numbers.
@@ -115,16 +116,12 @@ pub trait Creation: Send + Sync {
     /// Lists the indices of a lower triangle.
     ///
     /// * `out`: The rows, then the columns.
-    /// * `rows`: The rows of the matrix.
-    /// * `columns`: The columns of the matrix.
-    /// * `offset`: The diagonal at which the triangle ends.
+    /// * `with`: The attributes, see [`TrilIndicesAttributes`].
     fn tril_indices(
         &self,
         launch: Launch,
         out: &mut TensorMut<'_>,
-        rows: i64,
-        columns: i64,
-        offset: i64,
+        with: &TrilIndicesAttributes,
     ) -> Result<()> {
         Err(Error::unsupported("tril_indices"))
     }
@@ -132,16 +129,12 @@ pub trait Creation: Send + Sync {
     /// Lists the indices of an upper triangle.
     ///
     /// * `out`: The rows, then the columns.
-    /// * `rows`: The rows of the matrix.
-    /// * `columns`: The columns of the matrix.
-    /// * `offset`: The diagonal at which the triangle ends.
+    /// * `with`: The attributes, see [`TrilIndicesAttributes`].
     fn triu_indices(
         &self,
         launch: Launch,
         out: &mut TensorMut<'_>,
-        rows: i64,
-        columns: i64,
-        offset: i64,
+        with: &TrilIndicesAttributes,
     ) -> Result<()> {
         Err(Error::unsupported("triu_indices"))
     }

@@ -3,6 +3,7 @@
 //! Decompositions of matrices, systems of equations, and products of several matrices.
 
 use tenon::device::{Error, Result};
+use tenon_operators::attributes::{MatrixRankAttributes, TriangularSolveAttributes};
 use tenon_operators::{Launch, TensorMut, TensorRef};
 
 /// Decompositions of matrices, systems of equations, and products of several matrices.
@@ -10,6 +11,7 @@ use tenon_operators::{Launch, TensorMut, TensorRef};
 /// Matrices are the last two dimensions, and the dimensions before them a batch. float16 and bfloat16 are computed in
 /// float32. The CPU device computes singular values and eigenvalues by LAPACK, if it finds the library.
 #[allow(unused_variables, reason = "the parameters of a method that is not implemented")]
+#[allow(clippy::too_many_arguments, reason = "some operators have that many tensors")]
 pub trait Decomposition: Send + Sync {
     /// Computes the triangular matrix whose product with its own transpose is the input.
     ///
@@ -38,18 +40,14 @@ pub trait Decomposition: Send + Sync {
     /// * `out`: The solutions.
     /// * `a`: The triangles.
     /// * `b`: The right-hand sides.
-    /// * `upper`: Whether the triangles are upper ones.
-    /// * `transpose`: Whether the triangles are transposed.
-    /// * `unitriangular`: Whether the diagonals are taken to be 1.
+    /// * `with`: The attributes, see [`TriangularSolveAttributes`].
     fn triangular_solve(
         &self,
         launch: Launch,
         out: &mut TensorMut<'_>,
         a: &TensorRef<'_>,
         b: &TensorRef<'_>,
-        upper: bool,
-        transpose: bool,
-        unitriangular: bool,
+        with: &TriangularSolveAttributes,
     ) -> Result<()> {
         Err(Error::unsupported("triangular_solve"))
     }
@@ -100,7 +98,7 @@ pub trait Decomposition: Send + Sync {
     /// * `dx`: The gradient of `x`.
     /// * `out`: The triangles.
     /// * `dout`: The gradient of the triangles.
-    /// * `upper`: As for `cholesky`.
+    /// * `upper`: Whether the triangle is an upper one.
     fn cholesky_grad(
         &self,
         launch: Launch,
@@ -139,7 +137,7 @@ pub trait Decomposition: Send + Sync {
     /// * `y`: The Cholesky factors.
     /// * `out`: The solutions.
     /// * `dout`: The gradient of the solutions.
-    /// * `upper`: As for `cholesky_solve`.
+    /// * `upper`: Whether the factors are upper triangles.
     fn cholesky_solve_grad(
         &self,
         launch: Launch,
@@ -162,9 +160,7 @@ pub trait Decomposition: Send + Sync {
     /// * `b`: The right-hand sides.
     /// * `out`: The solutions.
     /// * `dout`: The gradient of the solutions.
-    /// * `upper`: As for `triangular_solve`.
-    /// * `transpose`: As for `triangular_solve`.
-    /// * `unitriangular`: As for `triangular_solve`.
+    /// * `with`: The attributes, see [`TriangularSolveAttributes`].
     fn triangular_solve_grad(
         &self,
         launch: Launch,
@@ -174,9 +170,7 @@ pub trait Decomposition: Send + Sync {
         b: &TensorRef<'_>,
         out: &TensorRef<'_>,
         dout: &TensorRef<'_>,
-        upper: bool,
-        transpose: bool,
-        unitriangular: bool,
+        with: &TriangularSolveAttributes,
     ) -> Result<()> {
         Err(Error::unsupported("triangular_solve_grad"))
     }
@@ -579,17 +573,13 @@ pub trait Decomposition: Send + Sync {
     ///
     /// * `out`: The ranks.
     /// * `x`: The matrices.
-    /// * `tol`: The tolerance.
-    /// * `use_default_tol`: Whether it is the largest value times the larger size and the distance from 1 to the next number.
-    /// * `hermitian`: Whether the matrices are Hermitian.
+    /// * `with`: The attributes, see [`MatrixRankAttributes`].
     fn matrix_rank(
         &self,
         launch: Launch,
         out: &mut TensorMut<'_>,
         x: &TensorRef<'_>,
-        tol: f64,
-        use_default_tol: bool,
-        hermitian: bool,
+        with: &MatrixRankAttributes,
     ) -> Result<()> {
         Err(Error::unsupported("matrix_rank"))
     }
@@ -629,7 +619,7 @@ pub trait Decomposition: Send + Sync {
     /// * `dx`: The gradient of `x`.
     /// * `x`: The matrices.
     /// * `dout`: The gradient of the powers.
-    /// * `n`: As for `matrix_power`.
+    /// * `n`: The exponent.
     fn matrix_power_grad(
         &self,
         launch: Launch,

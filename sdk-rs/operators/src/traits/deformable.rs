@@ -3,6 +3,7 @@
 //! Convolution and attention at places that are inputs.
 
 use tenon::device::{Error, Result};
+use tenon_operators::attributes::{DeformableColumnsAttributes, DeformableConvAttributes};
 use tenon_operators::{Launch, TensorMut, TensorRef};
 
 /// Convolution and attention at places that are inputs.
@@ -10,6 +11,7 @@ use tenon_operators::{Launch, TensorMut, TensorRef};
 /// A sample is interpolated linearly between four pixels. Pixels beyond the image are zero, and so is a sample that is a pixel
 /// or more outside of it.
 #[allow(unused_variables, reason = "the parameters of a method that is not implemented")]
+#[allow(clippy::too_many_arguments, reason = "some operators have that many tensors")]
 pub trait Deformable: Send + Sync {
     /// Collects the samples of deformable windows.
     ///
@@ -23,10 +25,7 @@ pub trait Deformable: Send + Sync {
     /// * `x`: The images, `[batch, channels, height, width]`.
     /// * `offset`: The offsets, `[batch, groups * kernel height * kernel width * 2, rows, columns]`.
     /// * `mask`: The factors, `[batch, groups * kernel height * kernel width, rows, columns]`.
-    /// * `kernel`: The height and the width of a window.
-    /// * `strides`: The distances of windows.
-    /// * `paddings`: The rows above the image, and the columns to its left, that windows begin at.
-    /// * `dilations`: The distances of the elements of a window.
+    /// * `with`: The attributes, see [`DeformableColumnsAttributes`].
     fn deformable_columns(
         &self,
         launch: Launch,
@@ -34,10 +33,7 @@ pub trait Deformable: Send + Sync {
         x: &TensorRef<'_>,
         offset: &TensorRef<'_>,
         mask: Option<&TensorRef<'_>>,
-        kernel: &[i64],
-        strides: &[i64],
-        paddings: &[i64],
-        dilations: &[i64],
+        with: &DeformableColumnsAttributes<'_>,
     ) -> Result<()> {
         Err(Error::unsupported("deformable_columns"))
     }
@@ -49,10 +45,7 @@ pub trait Deformable: Send + Sync {
         x: &TensorRef<'_>,
         offset: &TensorRef<'_>,
         mask: Option<&TensorRef<'_>>,
-        kernel: &[i64],
-        strides: &[i64],
-        paddings: &[i64],
-        dilations: &[i64],
+        with: &DeformableColumnsAttributes<'_>,
     ) -> Result<Vec<usize>> {
         Err(Error::unsupported("deformable_columns_out_shape"))
     }
@@ -66,10 +59,7 @@ pub trait Deformable: Send + Sync {
     /// * `offset`: The offsets.
     /// * `mask`: The factors.
     /// * `dout`: The gradient of the samples.
-    /// * `kernel`: As for `deformable_columns`.
-    /// * `strides`: As for `deformable_columns`.
-    /// * `paddings`: As for `deformable_columns`.
-    /// * `dilations`: As for `deformable_columns`.
+    /// * `with`: The attributes, see [`DeformableColumnsAttributes`].
     fn deformable_columns_grad(
         &self,
         launch: Launch,
@@ -80,10 +70,7 @@ pub trait Deformable: Send + Sync {
         offset: &TensorRef<'_>,
         mask: Option<&TensorRef<'_>>,
         dout: &TensorRef<'_>,
-        kernel: &[i64],
-        strides: &[i64],
-        paddings: &[i64],
-        dilations: &[i64],
+        with: &DeformableColumnsAttributes<'_>,
     ) -> Result<()> {
         Err(Error::unsupported("deformable_columns_grad"))
     }
@@ -97,10 +84,7 @@ pub trait Deformable: Send + Sync {
     /// * `offset`: The offsets, `[batch, groups of offsets * kernel height * kernel width * 2, rows, columns]`.
     /// * `filter`: The weights, `[output channels, channels / groups, kernel height, kernel width]`.
     /// * `mask`: The factors, `[batch, groups of offsets * kernel height * kernel width, rows, columns]`.
-    /// * `strides`: The distances of windows.
-    /// * `paddings`: The rows above the image, and the columns to its left, that windows begin at.
-    /// * `dilations`: The distances of the elements of a window.
-    /// * `groups`: The number of groups of channels with their own weights.
+    /// * `with`: The attributes, see [`DeformableConvAttributes`].
     fn deformable_conv(
         &self,
         launch: Launch,
@@ -109,10 +93,7 @@ pub trait Deformable: Send + Sync {
         offset: &TensorRef<'_>,
         filter: &TensorRef<'_>,
         mask: Option<&TensorRef<'_>>,
-        strides: &[i64],
-        paddings: &[i64],
-        dilations: &[i64],
-        groups: i64,
+        with: &DeformableConvAttributes<'_>,
     ) -> Result<()> {
         Err(Error::unsupported("deformable_conv"))
     }
@@ -125,10 +106,7 @@ pub trait Deformable: Send + Sync {
         offset: &TensorRef<'_>,
         filter: &TensorRef<'_>,
         mask: Option<&TensorRef<'_>>,
-        strides: &[i64],
-        paddings: &[i64],
-        dilations: &[i64],
-        groups: i64,
+        with: &DeformableConvAttributes<'_>,
     ) -> Result<Vec<usize>> {
         Err(Error::unsupported("deformable_conv_out_shape"))
     }
@@ -144,10 +122,7 @@ pub trait Deformable: Send + Sync {
     /// * `filter`: The weights.
     /// * `mask`: The factors.
     /// * `dout`: The gradient of the result.
-    /// * `strides`: As for `deformable_conv`.
-    /// * `paddings`: As for `deformable_conv`.
-    /// * `dilations`: As for `deformable_conv`.
-    /// * `groups`: As for `deformable_conv`.
+    /// * `with`: The attributes, see [`DeformableConvAttributes`].
     fn deformable_conv_grad(
         &self,
         launch: Launch,
@@ -160,10 +135,7 @@ pub trait Deformable: Send + Sync {
         filter: &TensorRef<'_>,
         mask: Option<&TensorRef<'_>>,
         dout: &TensorRef<'_>,
-        strides: &[i64],
-        paddings: &[i64],
-        dilations: &[i64],
-        groups: i64,
+        with: &DeformableConvAttributes<'_>,
     ) -> Result<()> {
         Err(Error::unsupported("deformable_conv_grad"))
     }

@@ -3,6 +3,10 @@
 //! Boxes of detectors, and pools of regions.
 
 use tenon::device::{Error, Result};
+use tenon_operators::attributes::{
+    BoxCoderAttributes, GenerateProposalsAttributes, MatrixNmsAttributes, MulticlassNmsAttributes,
+    PriorBoxAttributes, PsroiPoolAttributes, RoiMaxPoolAttributes, YoloBoxAttributes,
+};
 use tenon_operators::{Launch, TensorMut, TensorRef};
 
 /// Boxes of detectors, and pools of regions.
@@ -11,6 +15,7 @@ use tenon_operators::{Launch, TensorMut, TensorRef};
 /// its width is 0. Two boxes overlap by the area of their intersection divided by that of their union. These are PaddlePaddle's
 /// rules.
 #[allow(unused_variables, reason = "the parameters of a method that is not implemented")]
+#[allow(clippy::too_many_arguments, reason = "some operators have that many tensors")]
 pub trait Detection: Send + Sync {
     /// Encodes boxes as offsets from prior boxes, or decodes them.
     ///
@@ -21,10 +26,7 @@ pub trait Detection: Send + Sync {
     /// * `prior_box`: The prior boxes, `[priors, 4]`.
     /// * `prior_box_var`: The variances, `[priors, 4]`.
     /// * `target_box`: The boxes, `[targets, 4]`, or the offsets, `[rows, columns, 4]`.
-    /// * `code_type`: `encode_center_size` or `decode_center_size`.
-    /// * `box_normalized`: True if corners are normalised.
-    /// * `axis`: The dimension of the offsets without prior boxes: 0 or 1.
-    /// * `variance`: Four variances for all boxes; none stands for 1.
+    /// * `with`: The attributes, see [`BoxCoderAttributes`].
     fn box_coder(
         &self,
         launch: Launch,
@@ -32,10 +34,7 @@ pub trait Detection: Send + Sync {
         prior_box: &TensorRef<'_>,
         prior_box_var: Option<&TensorRef<'_>>,
         target_box: &TensorRef<'_>,
-        code_type: &str,
-        box_normalized: bool,
-        axis: i64,
-        variance: &[f64],
+        with: &BoxCoderAttributes<'_>,
     ) -> Result<()> {
         Err(Error::unsupported("box_coder"))
     }
@@ -47,10 +46,7 @@ pub trait Detection: Send + Sync {
         prior_box: &TensorRef<'_>,
         prior_box_var: Option<&TensorRef<'_>>,
         target_box: &TensorRef<'_>,
-        code_type: &str,
-        box_normalized: bool,
-        axis: i64,
-        variance: &[f64],
+        with: &BoxCoderAttributes<'_>,
     ) -> Result<Vec<usize>> {
         Err(Error::unsupported("box_coder_out_shape"))
     }
@@ -64,16 +60,7 @@ pub trait Detection: Send + Sync {
     /// * `var`: The variances.
     /// * `input`: The feature map, `[batch, channels, height, width]`.
     /// * `image`: The images, `[batch, channels, height, width]`.
-    /// * `min_sizes`: The sizes.
-    /// * `max_sizes`: The largest size for each size.
-    /// * `aspect_ratios`: The ratios of width and height, besides 1.
-    /// * `variances`: Four variances.
-    /// * `flip`: True to add the reciprocals of ratios.
-    /// * `clip`: True to limit corners to the image.
-    /// * `step_w`: The distance of boxes; 0: that of pixels.
-    /// * `step_h`: The distance of boxes; 0: that of pixels.
-    /// * `offset`: The centre of a box, in distances from its pixel.
-    /// * `min_max_aspect_ratios_order`: True if the largest size comes before the ratios.
+    /// * `with`: The attributes, see [`PriorBoxAttributes`].
     fn prior_box(
         &self,
         launch: Launch,
@@ -81,16 +68,7 @@ pub trait Detection: Send + Sync {
         var: &mut TensorMut<'_>,
         input: &TensorRef<'_>,
         image: &TensorRef<'_>,
-        min_sizes: &[f64],
-        max_sizes: &[f64],
-        aspect_ratios: &[f64],
-        variances: &[f64],
-        flip: bool,
-        clip: bool,
-        step_w: f64,
-        step_h: f64,
-        offset: f64,
-        min_max_aspect_ratios_order: bool,
+        with: &PriorBoxAttributes<'_>,
     ) -> Result<()> {
         Err(Error::unsupported("prior_box"))
     }
@@ -101,16 +79,7 @@ pub trait Detection: Send + Sync {
         launch: Launch,
         input: &TensorRef<'_>,
         image: &TensorRef<'_>,
-        min_sizes: &[f64],
-        max_sizes: &[f64],
-        aspect_ratios: &[f64],
-        variances: &[f64],
-        flip: bool,
-        clip: bool,
-        step_w: f64,
-        step_h: f64,
-        offset: f64,
-        min_max_aspect_ratios_order: bool,
+        with: &PriorBoxAttributes<'_>,
     ) -> Result<Vec<usize>> {
         Err(Error::unsupported("prior_box_out_shape"))
     }
@@ -121,16 +90,7 @@ pub trait Detection: Send + Sync {
         launch: Launch,
         input: &TensorRef<'_>,
         image: &TensorRef<'_>,
-        min_sizes: &[f64],
-        max_sizes: &[f64],
-        aspect_ratios: &[f64],
-        variances: &[f64],
-        flip: bool,
-        clip: bool,
-        step_w: f64,
-        step_h: f64,
-        offset: f64,
-        min_max_aspect_ratios_order: bool,
+        with: &PriorBoxAttributes<'_>,
     ) -> Result<Vec<usize>> {
         Err(Error::unsupported("prior_box_var_shape"))
     }
@@ -144,14 +104,7 @@ pub trait Detection: Send + Sync {
     /// * `scores`: The scores, `[batch, anchors * height * width, classes]`.
     /// * `x`: The output, `[batch, anchors * (5 + classes), height, width]`.
     /// * `img_size`: The height and the width of each image, `[batch, 2]`.
-    /// * `anchors`: The widths and heights of anchors.
-    /// * `class_num`: The number of classes.
-    /// * `conf_thresh`: The least confidence.
-    /// * `downsample_ratio`: The size of a pixel.
-    /// * `clip_bbox`: True to limit corners to the image.
-    /// * `scale_x_y`: The factor of centres.
-    /// * `iou_aware`: True if channels for overlaps come first.
-    /// * `iou_aware_factor`: The exponent of overlaps in the confidence.
+    /// * `with`: The attributes, see [`YoloBoxAttributes`].
     fn yolo_box(
         &self,
         launch: Launch,
@@ -159,14 +112,7 @@ pub trait Detection: Send + Sync {
         scores: &mut TensorMut<'_>,
         x: &TensorRef<'_>,
         img_size: &TensorRef<'_>,
-        anchors: &[i64],
-        class_num: i64,
-        conf_thresh: f64,
-        downsample_ratio: i64,
-        clip_bbox: bool,
-        scale_x_y: f64,
-        iou_aware: bool,
-        iou_aware_factor: f64,
+        with: &YoloBoxAttributes<'_>,
     ) -> Result<()> {
         Err(Error::unsupported("yolo_box"))
     }
@@ -177,14 +123,7 @@ pub trait Detection: Send + Sync {
         launch: Launch,
         x: &TensorRef<'_>,
         img_size: &TensorRef<'_>,
-        anchors: &[i64],
-        class_num: i64,
-        conf_thresh: f64,
-        downsample_ratio: i64,
-        clip_bbox: bool,
-        scale_x_y: f64,
-        iou_aware: bool,
-        iou_aware_factor: f64,
+        with: &YoloBoxAttributes<'_>,
     ) -> Result<Vec<usize>> {
         Err(Error::unsupported("yolo_box_boxes_shape"))
     }
@@ -195,14 +134,7 @@ pub trait Detection: Send + Sync {
         launch: Launch,
         x: &TensorRef<'_>,
         img_size: &TensorRef<'_>,
-        anchors: &[i64],
-        class_num: i64,
-        conf_thresh: f64,
-        downsample_ratio: i64,
-        clip_bbox: bool,
-        scale_x_y: f64,
-        iou_aware: bool,
-        iou_aware_factor: f64,
+        with: &YoloBoxAttributes<'_>,
     ) -> Result<Vec<usize>> {
         Err(Error::unsupported("yolo_box_scores_shape"))
     }
@@ -220,12 +152,7 @@ pub trait Detection: Send + Sync {
     /// * `im_shape`: The height and the width of each image, `[batch, 2]`.
     /// * `anchors`: The anchors, `[height, width, anchors, 4]`.
     /// * `variances`: The variances of the offsets.
-    /// * `pre_nms_top_n`: The number of boxes that are decoded; 0 or less: all.
-    /// * `post_nms_top_n`: The number of boxes that are selected; 0 or less: all.
-    /// * `nms_thresh`: The largest overlap; 0 or less: any.
-    /// * `min_size`: The least width and height, at least 1.
-    /// * `eta`: The factor of the largest overlap after each selected box, while it is above 0.5.
-    /// * `pixel_offset`: True if corners are pixels.
+    /// * `with`: The attributes, see [`GenerateProposalsAttributes`].
     fn generate_proposals(
         &self,
         launch: Launch,
@@ -237,12 +164,7 @@ pub trait Detection: Send + Sync {
         im_shape: &TensorRef<'_>,
         anchors: &TensorRef<'_>,
         variances: &TensorRef<'_>,
-        pre_nms_top_n: i64,
-        post_nms_top_n: i64,
-        nms_thresh: f64,
-        min_size: f64,
-        eta: f64,
-        pixel_offset: bool,
+        with: &GenerateProposalsAttributes,
     ) -> Result<()> {
         Err(Error::unsupported("generate_proposals"))
     }
@@ -256,12 +178,7 @@ pub trait Detection: Send + Sync {
         im_shape: &TensorRef<'_>,
         anchors: &TensorRef<'_>,
         variances: &TensorRef<'_>,
-        pre_nms_top_n: i64,
-        post_nms_top_n: i64,
-        nms_thresh: f64,
-        min_size: f64,
-        eta: f64,
-        pixel_offset: bool,
+        with: &GenerateProposalsAttributes,
     ) -> Result<Vec<usize>> {
         Err(Error::unsupported("generate_proposals_rpn_rois_shape"))
     }
@@ -275,12 +192,7 @@ pub trait Detection: Send + Sync {
         im_shape: &TensorRef<'_>,
         anchors: &TensorRef<'_>,
         variances: &TensorRef<'_>,
-        pre_nms_top_n: i64,
-        post_nms_top_n: i64,
-        nms_thresh: f64,
-        min_size: f64,
-        eta: f64,
-        pixel_offset: bool,
+        with: &GenerateProposalsAttributes,
     ) -> Result<Vec<usize>> {
         Err(Error::unsupported("generate_proposals_rpn_roi_probs_shape"))
     }
@@ -294,12 +206,7 @@ pub trait Detection: Send + Sync {
         im_shape: &TensorRef<'_>,
         anchors: &TensorRef<'_>,
         variances: &TensorRef<'_>,
-        pre_nms_top_n: i64,
-        post_nms_top_n: i64,
-        nms_thresh: f64,
-        min_size: f64,
-        eta: f64,
-        pixel_offset: bool,
+        with: &GenerateProposalsAttributes,
     ) -> Result<Vec<usize>> {
         Err(Error::unsupported("generate_proposals_rpn_rois_num_shape"))
     }
@@ -315,13 +222,7 @@ pub trait Detection: Send + Sync {
     /// * `bboxes`: The boxes, `[batch, boxes, 4]` or `[boxes, classes, 4]`.
     /// * `scores`: The scores, `[batch, classes, boxes]` or `[boxes, classes]`.
     /// * `rois_num`: The number of boxes of each image.
-    /// * `score_threshold`: Boxes with this score or less are left out.
-    /// * `nms_top_k`: The number of boxes of a class that are tried; -1: all.
-    /// * `keep_top_k`: The number of boxes of an image that are selected; -1: all.
-    /// * `nms_threshold`: The largest overlap.
-    /// * `normalized`: True if corners are normalised.
-    /// * `nms_eta`: The factor of the largest overlap after each selected box, while it is above 0.5.
-    /// * `background_label`: The class that is left out.
+    /// * `with`: The attributes, see [`MulticlassNmsAttributes`].
     fn multiclass_nms(
         &self,
         launch: Launch,
@@ -331,13 +232,7 @@ pub trait Detection: Send + Sync {
         bboxes: &TensorRef<'_>,
         scores: &TensorRef<'_>,
         rois_num: Option<&TensorRef<'_>>,
-        score_threshold: f64,
-        nms_top_k: i64,
-        keep_top_k: i64,
-        nms_threshold: f64,
-        normalized: bool,
-        nms_eta: f64,
-        background_label: i64,
+        with: &MulticlassNmsAttributes,
     ) -> Result<()> {
         Err(Error::unsupported("multiclass_nms"))
     }
@@ -349,13 +244,7 @@ pub trait Detection: Send + Sync {
         bboxes: &TensorRef<'_>,
         scores: &TensorRef<'_>,
         rois_num: Option<&TensorRef<'_>>,
-        score_threshold: f64,
-        nms_top_k: i64,
-        keep_top_k: i64,
-        nms_threshold: f64,
-        normalized: bool,
-        nms_eta: f64,
-        background_label: i64,
+        with: &MulticlassNmsAttributes,
     ) -> Result<Vec<usize>> {
         Err(Error::unsupported("multiclass_nms_out_shape"))
     }
@@ -367,13 +256,7 @@ pub trait Detection: Send + Sync {
         bboxes: &TensorRef<'_>,
         scores: &TensorRef<'_>,
         rois_num: Option<&TensorRef<'_>>,
-        score_threshold: f64,
-        nms_top_k: i64,
-        keep_top_k: i64,
-        nms_threshold: f64,
-        normalized: bool,
-        nms_eta: f64,
-        background_label: i64,
+        with: &MulticlassNmsAttributes,
     ) -> Result<Vec<usize>> {
         Err(Error::unsupported("multiclass_nms_index_shape"))
     }
@@ -385,13 +268,7 @@ pub trait Detection: Send + Sync {
         bboxes: &TensorRef<'_>,
         scores: &TensorRef<'_>,
         rois_num: Option<&TensorRef<'_>>,
-        score_threshold: f64,
-        nms_top_k: i64,
-        keep_top_k: i64,
-        nms_threshold: f64,
-        normalized: bool,
-        nms_eta: f64,
-        background_label: i64,
+        with: &MulticlassNmsAttributes,
     ) -> Result<Vec<usize>> {
         Err(Error::unsupported("multiclass_nms_nms_rois_num_shape"))
     }
@@ -405,14 +282,7 @@ pub trait Detection: Send + Sync {
     /// * `rois_num`: The number of results of each image.
     /// * `bboxes`: The boxes, `[batch, boxes, 4]`.
     /// * `scores`: The scores, `[batch, classes, boxes]`.
-    /// * `score_threshold`: Boxes with this score or less are left out.
-    /// * `nms_top_k`: The number of boxes of a class that are tried; -1: all.
-    /// * `keep_top_k`: The number of boxes of an image that are selected; -1: all.
-    /// * `post_threshold`: Boxes with this lowered score or less are left out.
-    /// * `use_gaussian`: True to lower scores by a Gaussian instead of a line.
-    /// * `gaussian_sigma`: The factor in its exponent.
-    /// * `background_label`: The class that is left out.
-    /// * `normalized`: True if corners are normalised.
+    /// * `with`: The attributes, see [`MatrixNmsAttributes`].
     fn matrix_nms(
         &self,
         launch: Launch,
@@ -421,14 +291,7 @@ pub trait Detection: Send + Sync {
         rois_num: &mut TensorMut<'_>,
         bboxes: &TensorRef<'_>,
         scores: &TensorRef<'_>,
-        score_threshold: f64,
-        nms_top_k: i64,
-        keep_top_k: i64,
-        post_threshold: f64,
-        use_gaussian: bool,
-        gaussian_sigma: f64,
-        background_label: i64,
-        normalized: bool,
+        with: &MatrixNmsAttributes,
     ) -> Result<()> {
         Err(Error::unsupported("matrix_nms"))
     }
@@ -439,14 +302,7 @@ pub trait Detection: Send + Sync {
         launch: Launch,
         bboxes: &TensorRef<'_>,
         scores: &TensorRef<'_>,
-        score_threshold: f64,
-        nms_top_k: i64,
-        keep_top_k: i64,
-        post_threshold: f64,
-        use_gaussian: bool,
-        gaussian_sigma: f64,
-        background_label: i64,
-        normalized: bool,
+        with: &MatrixNmsAttributes,
     ) -> Result<Vec<usize>> {
         Err(Error::unsupported("matrix_nms_out_shape"))
     }
@@ -457,14 +313,7 @@ pub trait Detection: Send + Sync {
         launch: Launch,
         bboxes: &TensorRef<'_>,
         scores: &TensorRef<'_>,
-        score_threshold: f64,
-        nms_top_k: i64,
-        keep_top_k: i64,
-        post_threshold: f64,
-        use_gaussian: bool,
-        gaussian_sigma: f64,
-        background_label: i64,
-        normalized: bool,
+        with: &MatrixNmsAttributes,
     ) -> Result<Vec<usize>> {
         Err(Error::unsupported("matrix_nms_index_shape"))
     }
@@ -475,14 +324,7 @@ pub trait Detection: Send + Sync {
         launch: Launch,
         bboxes: &TensorRef<'_>,
         scores: &TensorRef<'_>,
-        score_threshold: f64,
-        nms_top_k: i64,
-        keep_top_k: i64,
-        post_threshold: f64,
-        use_gaussian: bool,
-        gaussian_sigma: f64,
-        background_label: i64,
-        normalized: bool,
+        with: &MatrixNmsAttributes,
     ) -> Result<Vec<usize>> {
         Err(Error::unsupported("matrix_nms_rois_num_shape"))
     }
@@ -497,9 +339,7 @@ pub trait Detection: Send + Sync {
     /// * `x`: The images, `[batch, channels, height, width]`.
     /// * `boxes`: The regions, `[regions, 4]`.
     /// * `boxes_num`: The number of regions of each image.
-    /// * `pooled_height`: The number of cells in a column.
-    /// * `pooled_width`: The number of cells in a row.
-    /// * `spatial_scale`: The factor from corners to pixels.
+    /// * `with`: The attributes, see [`RoiMaxPoolAttributes`].
     fn roi_max_pool(
         &self,
         launch: Launch,
@@ -508,9 +348,7 @@ pub trait Detection: Send + Sync {
         x: &TensorRef<'_>,
         boxes: &TensorRef<'_>,
         boxes_num: Option<&TensorRef<'_>>,
-        pooled_height: i64,
-        pooled_width: i64,
-        spatial_scale: f64,
+        with: &RoiMaxPoolAttributes,
     ) -> Result<()> {
         Err(Error::unsupported("roi_max_pool"))
     }
@@ -522,9 +360,7 @@ pub trait Detection: Send + Sync {
         x: &TensorRef<'_>,
         boxes: &TensorRef<'_>,
         boxes_num: Option<&TensorRef<'_>>,
-        pooled_height: i64,
-        pooled_width: i64,
-        spatial_scale: f64,
+        with: &RoiMaxPoolAttributes,
     ) -> Result<Vec<usize>> {
         Err(Error::unsupported("roi_max_pool_out_shape"))
     }
@@ -536,9 +372,7 @@ pub trait Detection: Send + Sync {
         x: &TensorRef<'_>,
         boxes: &TensorRef<'_>,
         boxes_num: Option<&TensorRef<'_>>,
-        pooled_height: i64,
-        pooled_width: i64,
-        spatial_scale: f64,
+        with: &RoiMaxPoolAttributes,
     ) -> Result<Vec<usize>> {
         Err(Error::unsupported("roi_max_pool_arg_max_shape"))
     }
@@ -571,10 +405,7 @@ pub trait Detection: Send + Sync {
     /// * `x`: The images, `[batch, output_channels * pooled_height * pooled_width, height, width]`.
     /// * `boxes`: The regions, `[regions, 4]`.
     /// * `boxes_num`: The number of regions of each image.
-    /// * `pooled_height`: The number of cells in a column.
-    /// * `pooled_width`: The number of cells in a row.
-    /// * `output_channels`: The number of channels of the result.
-    /// * `spatial_scale`: The factor from corners to pixels.
+    /// * `with`: The attributes, see [`PsroiPoolAttributes`].
     fn psroi_pool(
         &self,
         launch: Launch,
@@ -582,10 +413,7 @@ pub trait Detection: Send + Sync {
         x: &TensorRef<'_>,
         boxes: &TensorRef<'_>,
         boxes_num: Option<&TensorRef<'_>>,
-        pooled_height: i64,
-        pooled_width: i64,
-        output_channels: i64,
-        spatial_scale: f64,
+        with: &PsroiPoolAttributes,
     ) -> Result<()> {
         Err(Error::unsupported("psroi_pool"))
     }
@@ -597,10 +425,7 @@ pub trait Detection: Send + Sync {
         x: &TensorRef<'_>,
         boxes: &TensorRef<'_>,
         boxes_num: Option<&TensorRef<'_>>,
-        pooled_height: i64,
-        pooled_width: i64,
-        output_channels: i64,
-        spatial_scale: f64,
+        with: &PsroiPoolAttributes,
     ) -> Result<Vec<usize>> {
         Err(Error::unsupported("psroi_pool_out_shape"))
     }
@@ -612,10 +437,7 @@ pub trait Detection: Send + Sync {
     /// * `boxes`: The regions.
     /// * `boxes_num`: The number of regions of each image.
     /// * `dout`: The gradient of the means.
-    /// * `pooled_height`: As for `psroi_pool`.
-    /// * `pooled_width`: As for `psroi_pool`.
-    /// * `output_channels`: As for `psroi_pool`.
-    /// * `spatial_scale`: As for `psroi_pool`.
+    /// * `with`: The attributes, see [`PsroiPoolAttributes`].
     fn psroi_pool_grad(
         &self,
         launch: Launch,
@@ -624,10 +446,7 @@ pub trait Detection: Send + Sync {
         boxes: &TensorRef<'_>,
         boxes_num: Option<&TensorRef<'_>>,
         dout: &TensorRef<'_>,
-        pooled_height: i64,
-        pooled_width: i64,
-        output_channels: i64,
-        spatial_scale: f64,
+        with: &PsroiPoolAttributes,
     ) -> Result<()> {
         Err(Error::unsupported("psroi_pool_grad"))
     }

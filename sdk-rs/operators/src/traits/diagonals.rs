@@ -3,6 +3,9 @@
 //! Diagonals and triangles of matrices.
 
 use tenon::device::{Error, Result};
+use tenon_operators::attributes::{
+    DiagEmbedAttributes, DiagonalAttributes, FillDiagonalAttributes, FillDiagonalTensorAttributes,
+};
 use tenon_operators::{Launch, TensorMut, TensorRef};
 
 /// Diagonals and triangles of matrices.
@@ -14,17 +17,13 @@ pub trait Diagonals: Send + Sync {
     ///
     /// * `out`: The result.
     /// * `x`: The tensor.
-    /// * `offset`: The diagonal.
-    /// * `axis1`: The rows.
-    /// * `axis2`: The columns.
+    /// * `with`: The attributes, see [`DiagonalAttributes`].
     fn diagonal(
         &self,
         launch: Launch,
         out: &mut TensorMut<'_>,
         x: &TensorRef<'_>,
-        offset: i64,
-        axis1: i64,
-        axis2: i64,
+        with: &DiagonalAttributes,
     ) -> Result<()> {
         Err(Error::unsupported("diagonal"))
     }
@@ -33,17 +32,13 @@ pub trait Diagonals: Send + Sync {
     ///
     /// * `dx`: The gradient of `x`.
     /// * `dout`: The gradient of the result.
-    /// * `offset`: As for `diagonal`.
-    /// * `axis1`: As for `diagonal`.
-    /// * `axis2`: As for `diagonal`.
+    /// * `with`: The attributes, see [`DiagonalAttributes`].
     fn diagonal_grad(
         &self,
         launch: Launch,
         dx: &mut TensorMut<'_>,
         dout: &TensorRef<'_>,
-        offset: i64,
-        axis1: i64,
-        axis2: i64,
+        with: &DiagonalAttributes,
     ) -> Result<()> {
         Err(Error::unsupported("diagonal_grad"))
     }
@@ -52,17 +47,13 @@ pub trait Diagonals: Send + Sync {
     ///
     /// * `out`: The result.
     /// * `x`: The tensor.
-    /// * `offset`: The diagonal.
-    /// * `dim1`: The rows.
-    /// * `dim2`: The columns.
+    /// * `with`: The attributes, see [`DiagEmbedAttributes`].
     fn diag_embed(
         &self,
         launch: Launch,
         out: &mut TensorMut<'_>,
         x: &TensorRef<'_>,
-        offset: i64,
-        dim1: i64,
-        dim2: i64,
+        with: &DiagEmbedAttributes,
     ) -> Result<()> {
         Err(Error::unsupported("diag_embed"))
     }
@@ -105,17 +96,13 @@ pub trait Diagonals: Send + Sync {
     ///
     /// * `out`: The result. It may be the same memory as `x`.
     /// * `x`: The tensor.
-    /// * `value`: The value.
-    /// * `offset`: The diagonal.
-    /// * `wrap`: True if the diagonal of a tall matrix starts again after each square.
+    /// * `with`: The attributes, see [`FillDiagonalAttributes`].
     fn fill_diagonal(
         &self,
         launch: Launch,
         out: &mut TensorMut<'_>,
         x: &TensorRef<'_>,
-        value: f64,
-        offset: i64,
-        wrap: bool,
+        with: &FillDiagonalAttributes,
     ) -> Result<()> {
         Err(Error::unsupported("fill_diagonal"))
     }
@@ -144,18 +131,14 @@ pub trait Diagonals: Send + Sync {
     /// * `out`: The result. It may be the same memory as `x`.
     /// * `x`: The tensor.
     /// * `values`: The elements, with the diagonal as the last dimension.
-    /// * `offset`: The diagonal.
-    /// * `dim1`: The rows.
-    /// * `dim2`: The columns.
+    /// * `with`: The attributes, see [`FillDiagonalTensorAttributes`].
     fn fill_diagonal_tensor(
         &self,
         launch: Launch,
         out: &mut TensorMut<'_>,
         x: &TensorRef<'_>,
         values: &TensorRef<'_>,
-        offset: i64,
-        dim1: i64,
-        dim2: i64,
+        with: &FillDiagonalTensorAttributes,
     ) -> Result<()> {
         Err(Error::unsupported("fill_diagonal_tensor"))
     }
@@ -166,17 +149,13 @@ pub trait Diagonals: Send + Sync {
     ///
     /// * `dx`: The gradient of `x`. It may be the same memory as `dout`.
     /// * `dout`: The gradient of the result.
-    /// * `offset`: As for `fill_diagonal_tensor`.
-    /// * `dim1`: As for `fill_diagonal_tensor`.
-    /// * `dim2`: As for `fill_diagonal_tensor`.
+    /// * `with`: The attributes, see [`FillDiagonalTensorAttributes`].
     fn fill_diagonal_tensor_grad(
         &self,
         launch: Launch,
         dx: &mut TensorMut<'_>,
         dout: &TensorRef<'_>,
-        offset: i64,
-        dim1: i64,
-        dim2: i64,
+        with: &FillDiagonalTensorAttributes,
     ) -> Result<()> {
         Err(Error::unsupported("fill_diagonal_tensor_grad"))
     }
@@ -204,17 +183,13 @@ pub trait Diagonals: Send + Sync {
     ///
     /// * `out`: The sums.
     /// * `x`: The tensor.
-    /// * `offset`: The diagonal.
-    /// * `axis1`: The rows.
-    /// * `axis2`: The columns.
+    /// * `with`: The attributes, see [`DiagonalAttributes`].
     fn trace(
         &self,
         launch: Launch,
         out: &mut TensorMut<'_>,
         x: &TensorRef<'_>,
-        offset: i64,
-        axis1: i64,
-        axis2: i64,
+        with: &DiagonalAttributes,
     ) -> Result<()> {
         Err(Error::unsupported("trace"))
     }
@@ -223,17 +198,13 @@ pub trait Diagonals: Send + Sync {
     ///
     /// * `dx`: The gradient of `x`.
     /// * `dout`: The gradient of the result.
-    /// * `offset`: As for `trace`.
-    /// * `axis1`: As for `trace`.
-    /// * `axis2`: As for `trace`.
+    /// * `with`: The attributes, see [`DiagonalAttributes`].
     fn trace_grad(
         &self,
         launch: Launch,
         dx: &mut TensorMut<'_>,
         dout: &TensorRef<'_>,
-        offset: i64,
-        axis1: i64,
-        axis2: i64,
+        with: &DiagonalAttributes,
     ) -> Result<()> {
         Err(Error::unsupported("trace_grad"))
     }

@@ -3,6 +3,7 @@
 //! Functions of one number.
 
 use tenon::device::{Error, Result};
+use tenon_operators::attributes::ScaleAttributes;
 use tenon_operators::{Launch, TensorMut, TensorRef};
 
 /// Functions of one number.
@@ -835,17 +836,13 @@ pub trait Elementary: Send + Sync {
     ///
     /// * `out`: The result.
     /// * `x`: The input.
-    /// * `scale`: The factor.
-    /// * `bias`: The summand.
-    /// * `bias_after_scale`: True if the bias is added to the product instead of the input.
+    /// * `with`: The attributes, see [`ScaleAttributes`].
     fn scale(
         &self,
         launch: Launch,
         out: &mut TensorMut<'_>,
         x: &TensorRef<'_>,
-        scale: f64,
-        bias: f64,
-        bias_after_scale: bool,
+        with: &ScaleAttributes,
     ) -> Result<()> {
         Err(Error::unsupported("scale"))
     }

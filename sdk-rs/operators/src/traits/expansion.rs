@@ -3,6 +3,7 @@
 //! Tensors with repeated elements or a border.
 
 use tenon::device::{Error, Result};
+use tenon_operators::attributes::{Pad3dAttributes, Pad3dGradAttributes};
 use tenon_operators::{Launch, TensorMut, TensorRef};
 
 /// Tensors with repeated elements or a border.
@@ -73,7 +74,7 @@ pub trait Expansion: Send + Sync {
     ///
     /// * `dx`: The gradient of `x`.
     /// * `dout`: The gradient of the result.
-    /// * `repeat_times`: As for `tile`.
+    /// * `repeat_times`: Number of repetitions along each dimension; along the last ones, if there are fewer numbers.
     fn tile_grad(
         &self,
         launch: Launch,
@@ -117,7 +118,7 @@ pub trait Expansion: Send + Sync {
     /// * `dx`: The gradient of `x`.
     /// * `dout`: The gradient of the result.
     /// * `repeats`: As for `repeat_interleave`.
-    /// * `dim`: As for `repeat_interleave`.
+    /// * `dim`: The dimension.
     fn repeat_interleave_grad(
         &self,
         launch: Launch,
@@ -150,8 +151,8 @@ pub trait Expansion: Send + Sync {
     ///
     /// * `dx`: The gradient of `x`.
     /// * `dout`: The gradient of the result.
-    /// * `repeats`: As for `repeat_interleave_evenly`.
-    /// * `dim`: As for `repeat_interleave_evenly`.
+    /// * `repeats`: Number of repetitions.
+    /// * `dim`: The dimension.
     fn repeat_interleave_evenly_grad(
         &self,
         launch: Launch,
@@ -199,19 +200,13 @@ pub trait Expansion: Send + Sync {
     ///
     /// * `out`: The result.
     /// * `x`: The images.
-    /// * `paddings`: Left, right, top, bottom, front and back, as many as there are spatial dimensions.
-    /// * `mode`: `constant`, `reflect` (without the edge), `replicate` or `circular`.
-    /// * `pad_value`: The border of the mode `constant`.
-    /// * `data_format`: `NCDHW`, `NDHWC` or one of their shorter forms.
+    /// * `with`: The attributes, see [`Pad3dAttributes`].
     fn pad3d(
         &self,
         launch: Launch,
         out: &mut TensorMut<'_>,
         x: &TensorRef<'_>,
-        paddings: &[i64],
-        mode: &str,
-        pad_value: f64,
-        data_format: &str,
+        with: &Pad3dAttributes<'_>,
     ) -> Result<()> {
         Err(Error::unsupported("pad3d"))
     }
@@ -220,17 +215,13 @@ pub trait Expansion: Send + Sync {
     ///
     /// * `dx`: The gradient of `x`.
     /// * `dout`: The gradient of the result.
-    /// * `paddings`: As for `pad3d`.
-    /// * `mode`: As for `pad3d`.
-    /// * `data_format`: As for `pad3d`.
+    /// * `with`: The attributes, see [`Pad3dGradAttributes`].
     fn pad3d_grad(
         &self,
         launch: Launch,
         dx: &mut TensorMut<'_>,
         dout: &TensorRef<'_>,
-        paddings: &[i64],
-        mode: &str,
-        data_format: &str,
+        with: &Pad3dGradAttributes<'_>,
     ) -> Result<()> {
         Err(Error::unsupported("pad3d_grad"))
     }

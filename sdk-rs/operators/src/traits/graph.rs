@@ -3,6 +3,7 @@
 //! Messages along the edges of graphs, and pools of segments.
 
 use tenon::device::{Error, Result};
+use tenon_operators::attributes::SendUeRecvAttributes;
 use tenon_operators::{Launch, TensorMut, TensorRef};
 
 /// Messages along the edges of graphs, and pools of segments.
@@ -13,6 +14,7 @@ use tenon_operators::{Launch, TensorMut, TensorRef};
 /// A pool is `SUM`, `MEAN`, `MAX` or `MIN`. A node without messages has zeros. Where several messages are the largest or the
 /// smallest, each gets the gradient. The mean of integers is rounded towards zero.
 #[allow(unused_variables, reason = "the parameters of a method that is not implemented")]
+#[allow(clippy::too_many_arguments, reason = "some operators have that many tensors")]
 pub trait Graph: Send + Sync {
     /// Pools the rows of the nodes at the start of edges for the nodes at their end.
     ///
@@ -96,9 +98,7 @@ pub trait Graph: Send + Sync {
     /// * `y`: The edges, `[edges, …]`.
     /// * `src_index`: The start of each edge.
     /// * `dst_index`: The end of each edge.
-    /// * `message_op`: `ADD` or `MUL`.
-    /// * `reduce_op`: The pool.
-    /// * `out_size`: The number of results; that of the nodes if it is absent, 0 or less.
+    /// * `with`: The attributes, see [`SendUeRecvAttributes`].
     fn send_ue_recv(
         &self,
         launch: Launch,
@@ -108,9 +108,7 @@ pub trait Graph: Send + Sync {
         y: &TensorRef<'_>,
         src_index: &TensorRef<'_>,
         dst_index: &TensorRef<'_>,
-        message_op: &str,
-        reduce_op: &str,
-        out_size: &[i64],
+        with: &SendUeRecvAttributes<'_>,
     ) -> Result<()> {
         Err(Error::unsupported("send_ue_recv"))
     }
@@ -123,9 +121,7 @@ pub trait Graph: Send + Sync {
         y: &TensorRef<'_>,
         src_index: &TensorRef<'_>,
         dst_index: &TensorRef<'_>,
-        message_op: &str,
-        reduce_op: &str,
-        out_size: &[i64],
+        with: &SendUeRecvAttributes<'_>,
     ) -> Result<Vec<usize>> {
         Err(Error::unsupported("send_ue_recv_out_shape"))
     }
@@ -138,9 +134,7 @@ pub trait Graph: Send + Sync {
         y: &TensorRef<'_>,
         src_index: &TensorRef<'_>,
         dst_index: &TensorRef<'_>,
-        message_op: &str,
-        reduce_op: &str,
-        out_size: &[i64],
+        with: &SendUeRecvAttributes<'_>,
     ) -> Result<Vec<usize>> {
         Err(Error::unsupported("send_ue_recv_dst_count_shape"))
     }
@@ -219,7 +213,7 @@ pub trait Graph: Send + Sync {
     /// * `src_index`: The start of each edge.
     /// * `dst_index`: The end of each edge.
     /// * `dout`: The gradient of the messages.
-    /// * `message_op`: As for `send_uv`.
+    /// * `message_op`: `ADD` or `MUL`.
     fn send_uv_grad(
         &self,
         launch: Launch,

@@ -3,12 +3,17 @@
 //! Regions, masks, shifts and filters of images.
 
 use tenon::device::{Error, Result};
+use tenon_operators::attributes::{
+    BoxOverlapsAttributes, CarafeAttributes, CorrelationAttributes, MaskedIm2colAttributes,
+    PsaMaskAttributes, RoiPoolAttributes, UpfirdnAttributes,
+};
 use tenon_operators::{Launch, TensorMut, TensorRef};
 
 /// Regions, masks, shifts and filters of images.
 ///
 /// Images are `[batch, channels, height, width]`. A box is its corners `x1, y1, x2, y2`.
 #[allow(unused_variables, reason = "the parameters of a method that is not implemented")]
+#[allow(clippy::too_many_arguments, reason = "some operators have that many tensors")]
 pub trait Images: Send + Sync {
     /// Finds the largest pixel in each cell of regions.
     ///
@@ -19,9 +24,7 @@ pub trait Images: Send + Sync {
     /// * `indices`: The indices of the pixels in their channel, row by row.
     /// * `x`: The images.
     /// * `boxes`: The regions, a row for each: the index of its image and its corners.
-    /// * `pooled_height`: The number of cells in a column.
-    /// * `pooled_width`: The number of cells in a row.
-    /// * `spatial_scale`: The factor from corners to pixels.
+    /// * `with`: The attributes, see [`RoiPoolAttributes`].
     fn roi_pool(
         &self,
         launch: Launch,
@@ -29,9 +32,7 @@ pub trait Images: Send + Sync {
         indices: &mut TensorMut<'_>,
         x: &TensorRef<'_>,
         boxes: &TensorRef<'_>,
-        pooled_height: i64,
-        pooled_width: i64,
-        spatial_scale: f64,
+        with: &RoiPoolAttributes,
     ) -> Result<()> {
         Err(Error::unsupported("roi_pool"))
     }
@@ -42,9 +43,7 @@ pub trait Images: Send + Sync {
         launch: Launch,
         x: &TensorRef<'_>,
         boxes: &TensorRef<'_>,
-        pooled_height: i64,
-        pooled_width: i64,
-        spatial_scale: f64,
+        with: &RoiPoolAttributes,
     ) -> Result<Vec<usize>> {
         Err(Error::unsupported("roi_pool_out_shape"))
     }
@@ -55,9 +54,7 @@ pub trait Images: Send + Sync {
         launch: Launch,
         x: &TensorRef<'_>,
         boxes: &TensorRef<'_>,
-        pooled_height: i64,
-        pooled_width: i64,
-        spatial_scale: f64,
+        with: &RoiPoolAttributes,
     ) -> Result<Vec<usize>> {
         Err(Error::unsupported("roi_pool_indices_shape"))
     }
@@ -87,18 +84,14 @@ pub trait Images: Send + Sync {
     /// * `out`: The quotients, `[first, second]`, or `[boxes]` for aligned boxes.
     /// * `x`: The first boxes, `[boxes, 4]`.
     /// * `y`: The second boxes, `[boxes, 4]`.
-    /// * `over_first`: True if the divisor is the area of the first box.
-    /// * `offset`: What is added to widths and heights.
-    /// * `aligned`: True if only boxes with the same index are compared.
+    /// * `with`: The attributes, see [`BoxOverlapsAttributes`].
     fn box_overlaps(
         &self,
         launch: Launch,
         out: &mut TensorMut<'_>,
         x: &TensorRef<'_>,
         y: &TensorRef<'_>,
-        over_first: bool,
-        offset: f64,
-        aligned: bool,
+        with: &BoxOverlapsAttributes,
     ) -> Result<()> {
         Err(Error::unsupported("box_overlaps"))
     }
@@ -109,9 +102,7 @@ pub trait Images: Send + Sync {
         launch: Launch,
         x: &TensorRef<'_>,
         y: &TensorRef<'_>,
-        over_first: bool,
-        offset: f64,
-        aligned: bool,
+        with: &BoxOverlapsAttributes,
     ) -> Result<Vec<usize>> {
         Err(Error::unsupported("box_overlaps_out_shape"))
     }
@@ -124,10 +115,7 @@ pub trait Images: Send + Sync {
     /// * `x`: The image, `[1, channels, height, width]`.
     /// * `rows`: The row of each pixel.
     /// * `columns`: The column of each pixel.
-    /// * `kernel_height`: The height of a window.
-    /// * `kernel_width`: The width of a window.
-    /// * `pad_height`: How many rows before its pixel a window begins.
-    /// * `pad_width`: How many columns before its pixel a window begins.
+    /// * `with`: The attributes, see [`MaskedIm2colAttributes`].
     fn masked_im2col(
         &self,
         launch: Launch,
@@ -135,10 +123,7 @@ pub trait Images: Send + Sync {
         x: &TensorRef<'_>,
         rows: &TensorRef<'_>,
         columns: &TensorRef<'_>,
-        kernel_height: i64,
-        kernel_width: i64,
-        pad_height: i64,
-        pad_width: i64,
+        with: &MaskedIm2colAttributes,
     ) -> Result<()> {
         Err(Error::unsupported("masked_im2col"))
     }
@@ -150,10 +135,7 @@ pub trait Images: Send + Sync {
         x: &TensorRef<'_>,
         rows: &TensorRef<'_>,
         columns: &TensorRef<'_>,
-        kernel_height: i64,
-        kernel_width: i64,
-        pad_height: i64,
-        pad_width: i64,
+        with: &MaskedIm2colAttributes,
     ) -> Result<Vec<usize>> {
         Err(Error::unsupported("masked_im2col_out_shape"))
     }
@@ -188,21 +170,13 @@ pub trait Images: Send + Sync {
     ///
     /// * `out`: The weights, `[batch, height * width, height, width]`.
     /// * `x`: The masks, `[batch, mask_height * mask_width, height, width]`.
-    /// * `distribute`: True to exchange the pixels of a pair.
-    /// * `mask_height`: The height of a mask.
-    /// * `mask_width`: The width of a mask.
-    /// * `half_height`: The row of the mask that belongs to its own pixel.
-    /// * `half_width`: The column of the mask that belongs to its own pixel.
+    /// * `with`: The attributes, see [`PsaMaskAttributes`].
     fn psa_mask(
         &self,
         launch: Launch,
         out: &mut TensorMut<'_>,
         x: &TensorRef<'_>,
-        distribute: bool,
-        mask_height: i64,
-        mask_width: i64,
-        half_height: i64,
-        half_width: i64,
+        with: &PsaMaskAttributes,
     ) -> Result<()> {
         Err(Error::unsupported("psa_mask"))
     }
@@ -212,11 +186,7 @@ pub trait Images: Send + Sync {
         &self,
         launch: Launch,
         x: &TensorRef<'_>,
-        distribute: bool,
-        mask_height: i64,
-        mask_width: i64,
-        half_height: i64,
-        half_width: i64,
+        with: &PsaMaskAttributes,
     ) -> Result<Vec<usize>> {
         Err(Error::unsupported("psa_mask_out_shape"))
     }
@@ -225,21 +195,13 @@ pub trait Images: Send + Sync {
     ///
     /// * `dx`: The gradient of the masks.
     /// * `dout`: The gradient of the weights.
-    /// * `distribute`: As for `psa_mask`.
-    /// * `mask_height`: As for `psa_mask`.
-    /// * `mask_width`: As for `psa_mask`.
-    /// * `half_height`: As for `psa_mask`.
-    /// * `half_width`: As for `psa_mask`.
+    /// * `with`: The attributes, see [`PsaMaskAttributes`].
     fn psa_mask_grad(
         &self,
         launch: Launch,
         dx: &mut TensorMut<'_>,
         dout: &TensorRef<'_>,
-        distribute: bool,
-        mask_height: i64,
-        mask_width: i64,
-        half_height: i64,
-        half_width: i64,
+        with: &PsaMaskAttributes,
     ) -> Result<()> {
         Err(Error::unsupported("psa_mask_grad"))
     }
@@ -273,18 +235,14 @@ pub trait Images: Send + Sync {
     /// * `out`: The result.
     /// * `x`: The images.
     /// * `filter`: The filter, `[height, width]`.
-    /// * `up`: The factors of width and height.
-    /// * `down`: The divisors of width and height.
-    /// * `padding`: The padding on the left, on the right, at the top and at the bottom.
+    /// * `with`: The attributes, see [`UpfirdnAttributes`].
     fn upfirdn(
         &self,
         launch: Launch,
         out: &mut TensorMut<'_>,
         x: &TensorRef<'_>,
         filter: &TensorRef<'_>,
-        up: &[i64],
-        down: &[i64],
-        padding: &[i64],
+        with: &UpfirdnAttributes<'_>,
     ) -> Result<()> {
         Err(Error::unsupported("upfirdn"))
     }
@@ -295,9 +253,7 @@ pub trait Images: Send + Sync {
         launch: Launch,
         x: &TensorRef<'_>,
         filter: &TensorRef<'_>,
-        up: &[i64],
-        down: &[i64],
-        padding: &[i64],
+        with: &UpfirdnAttributes<'_>,
     ) -> Result<Vec<usize>> {
         Err(Error::unsupported("upfirdn_out_shape"))
     }
@@ -310,18 +266,14 @@ pub trait Images: Send + Sync {
     /// * `out`: The result, `[batch, channels, scale * height, scale * width]`.
     /// * `x`: The images.
     /// * `masks`: The weights, `[batch, groups * kernel_size * kernel_size, scale * height, scale * width]`.
-    /// * `kernel_size`: The height and the width of a window, odd.
-    /// * `groups`: The number of groups of channels.
-    /// * `scale`: The factor of height and width.
+    /// * `with`: The attributes, see [`CarafeAttributes`].
     fn carafe(
         &self,
         launch: Launch,
         out: &mut TensorMut<'_>,
         x: &TensorRef<'_>,
         masks: &TensorRef<'_>,
-        kernel_size: i64,
-        groups: i64,
-        scale: i64,
+        with: &CarafeAttributes,
     ) -> Result<()> {
         Err(Error::unsupported("carafe"))
     }
@@ -332,9 +284,7 @@ pub trait Images: Send + Sync {
         launch: Launch,
         x: &TensorRef<'_>,
         masks: &TensorRef<'_>,
-        kernel_size: i64,
-        groups: i64,
-        scale: i64,
+        with: &CarafeAttributes,
     ) -> Result<Vec<usize>> {
         Err(Error::unsupported("carafe_out_shape"))
     }
@@ -346,9 +296,7 @@ pub trait Images: Send + Sync {
     /// * `x`: The images.
     /// * `masks`: The weights.
     /// * `dout`: The gradient of the result.
-    /// * `kernel_size`: As for `carafe`.
-    /// * `groups`: As for `carafe`.
-    /// * `scale`: As for `carafe`.
+    /// * `with`: The attributes, see [`CarafeAttributes`].
     fn carafe_grad(
         &self,
         launch: Launch,
@@ -357,9 +305,7 @@ pub trait Images: Send + Sync {
         x: &TensorRef<'_>,
         masks: &TensorRef<'_>,
         dout: &TensorRef<'_>,
-        kernel_size: i64,
-        groups: i64,
-        scale: i64,
+        with: &CarafeAttributes,
     ) -> Result<()> {
         Err(Error::unsupported("carafe_grad"))
     }
@@ -373,24 +319,14 @@ pub trait Images: Send + Sync {
     /// * `out`: The products, `[batch, patch height, patch width, rows, columns]`.
     /// * `x`: The first images.
     /// * `y`: The second images.
-    /// * `kernel`: The height and the width of a window.
-    /// * `patch`: The height and the width of a patch.
-    /// * `strides`: The distances of windows.
-    /// * `paddings`: The rows and columns of zeros on each side.
-    /// * `dilations`: The distances of the elements of a window.
-    /// * `patch_dilations`: The distances of the elements of a patch.
+    /// * `with`: The attributes, see [`CorrelationAttributes`].
     fn correlation(
         &self,
         launch: Launch,
         out: &mut TensorMut<'_>,
         x: &TensorRef<'_>,
         y: &TensorRef<'_>,
-        kernel: &[i64],
-        patch: &[i64],
-        strides: &[i64],
-        paddings: &[i64],
-        dilations: &[i64],
-        patch_dilations: &[i64],
+        with: &CorrelationAttributes<'_>,
     ) -> Result<()> {
         Err(Error::unsupported("correlation"))
     }
@@ -401,12 +337,7 @@ pub trait Images: Send + Sync {
         launch: Launch,
         x: &TensorRef<'_>,
         y: &TensorRef<'_>,
-        kernel: &[i64],
-        patch: &[i64],
-        strides: &[i64],
-        paddings: &[i64],
-        dilations: &[i64],
-        patch_dilations: &[i64],
+        with: &CorrelationAttributes<'_>,
     ) -> Result<Vec<usize>> {
         Err(Error::unsupported("correlation_out_shape"))
     }
@@ -418,12 +349,7 @@ pub trait Images: Send + Sync {
     /// * `x`: The first images.
     /// * `y`: The second images.
     /// * `dout`: The gradient of the products.
-    /// * `kernel`: As for `correlation`.
-    /// * `patch`: As for `correlation`.
-    /// * `strides`: As for `correlation`.
-    /// * `paddings`: As for `correlation`.
-    /// * `dilations`: As for `correlation`.
-    /// * `patch_dilations`: As for `correlation`.
+    /// * `with`: The attributes, see [`CorrelationAttributes`].
     fn correlation_grad(
         &self,
         launch: Launch,
@@ -432,12 +358,7 @@ pub trait Images: Send + Sync {
         x: &TensorRef<'_>,
         y: &TensorRef<'_>,
         dout: &TensorRef<'_>,
-        kernel: &[i64],
-        patch: &[i64],
-        strides: &[i64],
-        paddings: &[i64],
-        dilations: &[i64],
-        patch_dilations: &[i64],
+        with: &CorrelationAttributes<'_>,
     ) -> Result<()> {
         Err(Error::unsupported("correlation_grad"))
     }

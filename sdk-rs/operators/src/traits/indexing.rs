@@ -38,7 +38,7 @@ pub trait Indexing: Send + Sync {
     /// * `dweight`: The gradient of the table.
     /// * `x`: The indices, integers.
     /// * `dout`: The gradient of the rows.
-    /// * `padding_idx`: As for `embedding`.
+    /// * `padding_idx`: The index whose row is zeros.
     fn embedding_grad(
         &self,
         launch: Launch,
@@ -75,7 +75,7 @@ pub trait Indexing: Send + Sync {
     /// * `dx`: The gradient of `x`, zero where nothing was chosen.
     /// * `index`: The indices.
     /// * `dout`: The gradient of the parts.
-    /// * `axis`: As for `gather`.
+    /// * `axis`: The dimension.
     fn gather_grad(
         &self,
         launch: Launch,
@@ -183,7 +183,7 @@ pub trait Indexing: Send + Sync {
     /// * `dx`: The gradient of `x`.
     /// * `index`: The indices.
     /// * `dout`: The gradient of the elements.
-    /// * `axis`: As for `take_along_axis`.
+    /// * `axis`: The dimension.
     fn take_along_axis_grad(
         &self,
         launch: Launch,

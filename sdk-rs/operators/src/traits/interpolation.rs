@@ -3,6 +3,7 @@
 //! Images of another size.
 
 use tenon::device::{Error, Result};
+use tenon_operators::attributes::{InterpolateAttributes, InterpolateGradAttributes};
 use tenon_operators::{Launch, TensorMut, TensorRef};
 
 /// Images of another size.
@@ -15,6 +16,7 @@ use tenon_operators::{Launch, TensorMut, TensorRef};
 /// `align_corners`. The ratio is `(from - 1) / (to - 1)` with `align_corners`, else the reciprocal of the scale if that is given,
 /// else `from / to`. The cubic kernel is that of Keys with the parameter -0.75. These are PaddlePaddle's rules.
 #[allow(unused_variables, reason = "the parameters of a method that is not implemented")]
+#[allow(clippy::too_many_arguments, reason = "some operators have that many tensors")]
 pub trait Interpolation: Send + Sync {
     /// Resizes images.
     ///
@@ -26,14 +28,7 @@ pub trait Interpolation: Send + Sync {
     /// * `out_size`: The size, as integers.
     /// * `size_tensor`: The size, as a tensor of one integer for each spatial dimension.
     /// * `scale_tensor`: A scale for all spatial dimensions or one for each.
-    /// * `data_format`: Position of the channels.
-    /// * `out_d`: The depth.
-    /// * `out_h`: The height.
-    /// * `out_w`: The width.
-    /// * `scale`: A scale for each spatial dimension, or none.
-    /// * `interp_method`: `nearest`, `linear`, `bilinear`, `trilinear` or `bicubic`.
-    /// * `align_corners`: True if the corners of both images lie on each other.
-    /// * `align_mode`: 0: pixels have centres; 1: they do not.
+    /// * `with`: The attributes, see [`InterpolateAttributes`].
     fn interpolate(
         &self,
         launch: Launch,
@@ -42,14 +37,7 @@ pub trait Interpolation: Send + Sync {
         out_size: Option<&TensorRef<'_>>,
         size_tensor: Option<&[TensorRef<'_>]>,
         scale_tensor: Option<&TensorRef<'_>>,
-        data_format: &str,
-        out_d: i64,
-        out_h: i64,
-        out_w: i64,
-        scale: &[f64],
-        interp_method: &str,
-        align_corners: bool,
-        align_mode: i64,
+        with: &InterpolateAttributes<'_>,
     ) -> Result<()> {
         Err(Error::unsupported("interpolate"))
     }
@@ -62,14 +50,7 @@ pub trait Interpolation: Send + Sync {
         out_size: Option<&TensorRef<'_>>,
         size_tensor: Option<&[TensorRef<'_>]>,
         scale_tensor: Option<&TensorRef<'_>>,
-        data_format: &str,
-        out_d: i64,
-        out_h: i64,
-        out_w: i64,
-        scale: &[f64],
-        interp_method: &str,
-        align_corners: bool,
-        align_mode: i64,
+        with: &InterpolateAttributes<'_>,
     ) -> Result<Vec<usize>> {
         Err(Error::unsupported("interpolate_out_shape"))
     }
@@ -80,11 +61,7 @@ pub trait Interpolation: Send + Sync {
     /// * `size_tensor`: As for `interpolate`.
     /// * `scale_tensor`: As for `interpolate`.
     /// * `dout`: The gradient of the result.
-    /// * `data_format`: Position of the channels.
-    /// * `scale`: As for `interpolate`.
-    /// * `interp_method`: As for `interpolate`.
-    /// * `align_corners`: As for `interpolate`.
-    /// * `align_mode`: As for `interpolate`.
+    /// * `with`: The attributes, see [`InterpolateGradAttributes`].
     fn interpolate_grad(
         &self,
         launch: Launch,
@@ -92,11 +69,7 @@ pub trait Interpolation: Send + Sync {
         size_tensor: Option<&[TensorRef<'_>]>,
         scale_tensor: Option<&TensorRef<'_>>,
         dout: &TensorRef<'_>,
-        data_format: &str,
-        scale: &[f64],
-        interp_method: &str,
-        align_corners: bool,
-        align_mode: i64,
+        with: &InterpolateGradAttributes<'_>,
     ) -> Result<()> {
         Err(Error::unsupported("interpolate_grad"))
     }

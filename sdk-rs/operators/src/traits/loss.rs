@@ -3,6 +3,7 @@
 //! The elementwise parts of loss functions.
 
 use tenon::device::{Error, Result};
+use tenon_operators::attributes::CrossEntropyWithSoftmaxAttributes;
 use tenon_operators::{Launch, TensorMut, TensorRef};
 
 /// The elementwise parts of loss functions.
@@ -12,6 +13,7 @@ use tenon_operators::{Launch, TensorMut, TensorRef};
 ///
 /// The inputs are broadcast as in NumPy. NaN in an input gives NaN unless an operator says otherwise.
 #[allow(unused_variables, reason = "the parameters of a method that is not implemented")]
+#[allow(clippy::too_many_arguments, reason = "some operators have that many tensors")]
 pub trait Loss: Send + Sync {
     /// Computes the square of the difference between prediction and label.
     ///
@@ -320,8 +322,8 @@ pub trait Loss: Send + Sync {
     /// * `label`: The labels.
     /// * `weight`: The weights of the logarithms.
     /// * `dout`: The gradient of the losses.
-    /// * `normalize`: As for `sigmoid_cross_entropy_with_logits`.
-    /// * `ignore_index`: As for `sigmoid_cross_entropy_with_logits`.
+    /// * `normalize`: True to divide by the number of labels that count.
+    /// * `ignore_index`: A label that does not count.
     fn sigmoid_cross_entropy_with_logits_grad(
         &self,
         launch: Launch,
@@ -531,10 +533,7 @@ pub trait Loss: Send + Sync {
     /// * `loss`: The loss, with 1 along `axis`.
     /// * `logits`: The logits.
     /// * `label`: The labels.
-    /// * `soft_label`: True if labels are probabilities.
-    /// * `use_softmax`: True if softmax is applied to the logits.
-    /// * `ignore_index`: The hard label whose loss is 0.
-    /// * `axis`: The dimension of the classes.
+    /// * `with`: The attributes, see [`CrossEntropyWithSoftmaxAttributes`].
     fn cross_entropy_with_softmax(
         &self,
         launch: Launch,
@@ -542,10 +541,7 @@ pub trait Loss: Send + Sync {
         loss: Option<&mut TensorMut<'_>>,
         logits: &TensorRef<'_>,
         label: &TensorRef<'_>,
-        soft_label: bool,
-        use_softmax: bool,
-        ignore_index: i64,
-        axis: i64,
+        with: &CrossEntropyWithSoftmaxAttributes,
     ) -> Result<()> {
         Err(Error::unsupported("cross_entropy_with_softmax"))
     }
@@ -558,10 +554,7 @@ pub trait Loss: Send + Sync {
     /// * `label`: The labels.
     /// * `softmax`: The softmax, or the probabilities.
     /// * `dloss`: The gradient of the loss.
-    /// * `soft_label`: As for `cross_entropy_with_softmax`.
-    /// * `use_softmax`: As for `cross_entropy_with_softmax`.
-    /// * `ignore_index`: As for `cross_entropy_with_softmax`.
-    /// * `axis`: As for `cross_entropy_with_softmax`.
+    /// * `with`: The attributes, see [`CrossEntropyWithSoftmaxAttributes`].
     fn cross_entropy_with_softmax_grad(
         &self,
         launch: Launch,
@@ -569,10 +562,7 @@ pub trait Loss: Send + Sync {
         label: &TensorRef<'_>,
         softmax: &TensorRef<'_>,
         dloss: &TensorRef<'_>,
-        soft_label: bool,
-        use_softmax: bool,
-        ignore_index: i64,
-        axis: i64,
+        with: &CrossEntropyWithSoftmaxAttributes,
     ) -> Result<()> {
         Err(Error::unsupported("cross_entropy_with_softmax_grad"))
     }
@@ -610,8 +600,8 @@ pub trait Loss: Send + Sync {
     /// * `weight`: A weight for each class.
     /// * `total_weight`: The sum of the weights.
     /// * `dout`: The gradient of the loss.
-    /// * `ignore_index`: As for `nll_loss`.
-    /// * `reduction`: As for `nll_loss`.
+    /// * `ignore_index`: The label whose loss is 0.
+    /// * `reduction`: `mean`, `sum` or `none`.
     fn nll_loss_grad(
         &self,
         launch: Launch,
@@ -688,8 +678,8 @@ pub trait Loss: Send + Sync {
     /// * `input_lengths`: As for `ctc_loss`.
     /// * `target_lengths`: As for `ctc_loss`.
     /// * `dloss`: The gradient of the losses.
-    /// * `blank`: As for `ctc_loss`.
-    /// * `zero_infinity`: As for `ctc_loss`.
+    /// * `blank`: The label that stands for none.
+    /// * `zero_infinity`: True if infinite losses are set to zero.
     fn ctc_loss_grad(
         &self,
         launch: Launch,

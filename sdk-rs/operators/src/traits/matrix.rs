@@ -9,6 +9,7 @@ use tenon_operators::{Launch, TensorMut, TensorRef};
 ///
 /// float16 and bfloat16 are multiplied and added in float32, and rounded once. Integers wrap.
 #[allow(unused_variables, reason = "the parameters of a method that is not implemented")]
+#[allow(clippy::too_many_arguments, reason = "some operators have that many tensors")]
 pub trait Matrix: Send + Sync {
     /// Multiplies matrices.
     ///
@@ -55,8 +56,8 @@ pub trait Matrix: Send + Sync {
     /// * `a`: The left operand.
     /// * `b`: The right operand.
     /// * `dout`: The gradient of the product.
-    /// * `transpose_a`: As for `matmul`.
-    /// * `transpose_b`: As for `matmul`.
+    /// * `transpose_a`: True if the last two dimensions of `a` are swapped.
+    /// * `transpose_b`: True if the last two dimensions of `b` are swapped.
     fn matmul_grad(
         &self,
         launch: Launch,
@@ -129,7 +130,7 @@ pub trait Matrix: Send + Sync {
     /// * `x`: The left operand.
     /// * `other`: The right operand.
     /// * `dout`: The gradient of the result.
-    /// * `axis`: As for `cross`.
+    /// * `axis`: The dimension; 9 stands for the first one of three.
     fn cross_grad(
         &self,
         launch: Launch,
@@ -208,8 +209,8 @@ pub trait Matrix: Send + Sync {
     /// * `a`: The left operand.
     /// * `b`: The right operand.
     /// * `dout`: The gradient of the product.
-    /// * `x_num_col_dims`: As for `matmul_with_flatten`.
-    /// * `y_num_col_dims`: As for `matmul_with_flatten`.
+    /// * `x_num_col_dims`: Number of dimensions of `a` that are rows.
+    /// * `y_num_col_dims`: Number of dimensions of `b` that are rows.
     fn matmul_with_flatten_grad(
         &self,
         launch: Launch,
@@ -256,8 +257,8 @@ pub trait Matrix: Send + Sync {
     /// * `a`: The left operand.
     /// * `b`: The right operand.
     /// * `dout`: The gradient of the sum.
-    /// * `beta`: As for `addmm`.
-    /// * `alpha`: As for `addmm`.
+    /// * `beta`: The factor of the tensor.
+    /// * `alpha`: The factor of the product.
     fn addmm_grad(
         &self,
         launch: Launch,
@@ -302,7 +303,7 @@ pub trait Matrix: Send + Sync {
     /// * `gradients`: The gradients of the operands.
     /// * `operands`: The operands.
     /// * `dout`: The gradient of the sums.
-    /// * `equation`: As for `einsum`.
+    /// * `equation`: The equation.
     fn einsum_grad(
         &self,
         launch: Launch,

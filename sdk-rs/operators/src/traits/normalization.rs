@@ -3,6 +3,7 @@
 //! Softmax, and normalisation by mean and variance.
 
 use tenon::device::{Error, Result};
+use tenon_operators::attributes::{BatchNormAttributes, BatchNormGradAttributes, GroupNormAttributes};
 use tenon_operators::{Launch, TensorMut, TensorRef};
 
 /// Softmax, and normalisation by mean and variance.
@@ -10,6 +11,7 @@ use tenon_operators::{Launch, TensorMut, TensorRef};
 /// Sums are kept in float32 for narrower types. The variance is that of the elements themselves, divided by their number.
 /// The statistics, the scale and the bias may have another floating-point type than the input.
 #[allow(unused_variables, reason = "the parameters of a method that is not implemented")]
+#[allow(clippy::too_many_arguments, reason = "some operators have that many tensors")]
 pub trait Normalization: Send + Sync {
     /// Divides exponentials by their sum along a dimension.
     ///
@@ -27,7 +29,7 @@ pub trait Normalization: Send + Sync {
     /// * `dx`: The gradient of the input.
     /// * `out`: The result.
     /// * `dout`: The gradient of the result.
-    /// * `axis`: As for `softmax`.
+    /// * `axis`: The dimension; negative numbers count from the end.
     fn softmax_grad(
         &self,
         launch: Launch,
@@ -61,7 +63,7 @@ pub trait Normalization: Send + Sync {
     /// * `dx`: The gradient of the input.
     /// * `out`: The result.
     /// * `dout`: The gradient of the result.
-    /// * `axis`: As for `log_softmax`.
+    /// * `axis`: The dimension; negative numbers count from the end.
     fn log_softmax_grad(
         &self,
         launch: Launch,
@@ -111,8 +113,8 @@ pub trait Normalization: Send + Sync {
     /// * `mean`: The mean that `layer_norm` computed.
     /// * `variance`: The variance that `layer_norm` computed.
     /// * `dout`: The gradient of the result.
-    /// * `epsilon`: As for `layer_norm`.
-    /// * `begin_norm_axis`: As for `layer_norm`.
+    /// * `epsilon`: Number that is added to the variance.
+    /// * `begin_norm_axis`: The first dimension that is normalised.
     fn layer_norm_grad(
         &self,
         launch: Launch,
@@ -190,9 +192,7 @@ pub trait Normalization: Send + Sync {
     /// * `x`: The input, with the channels where `data_layout` has `C`.
     /// * `scale`: A factor for each channel.
     /// * `bias`: A summand for each channel.
-    /// * `epsilon`: Number that is added to the variance.
-    /// * `groups`: The number of groups.
-    /// * `data_layout`: The order of the dimensions: `NCHW`, `NHWC` or their like.
+    /// * `with`: The attributes, see [`GroupNormAttributes`].
     fn group_norm(
         &self,
         launch: Launch,
@@ -202,9 +202,7 @@ pub trait Normalization: Send + Sync {
         x: &TensorRef<'_>,
         scale: Option<&TensorRef<'_>>,
         bias: Option<&TensorRef<'_>>,
-        epsilon: f64,
-        groups: i64,
-        data_layout: &str,
+        with: &GroupNormAttributes<'_>,
     ) -> Result<()> {
         Err(Error::unsupported("group_norm"))
     }
@@ -219,9 +217,7 @@ pub trait Normalization: Send + Sync {
     /// * `mean`: The mean that `group_norm` computed.
     /// * `variance`: The variance that `group_norm` computed.
     /// * `dout`: The gradient of the result.
-    /// * `epsilon`: As for `group_norm`.
-    /// * `groups`: As for `group_norm`.
-    /// * `data_layout`: As for `group_norm`.
+    /// * `with`: The attributes, see [`GroupNormAttributes`].
     fn group_norm_grad(
         &self,
         launch: Launch,
@@ -233,9 +229,7 @@ pub trait Normalization: Send + Sync {
         mean: &TensorRef<'_>,
         variance: &TensorRef<'_>,
         dout: &TensorRef<'_>,
-        epsilon: f64,
-        groups: i64,
-        data_layout: &str,
+        with: &GroupNormAttributes<'_>,
     ) -> Result<()> {
         Err(Error::unsupported("group_norm_grad"))
     }
@@ -304,10 +298,7 @@ pub trait Normalization: Send + Sync {
     /// * `variance`: The running variance of each channel.
     /// * `scale`: A factor for each channel.
     /// * `bias`: A summand for each channel.
-    /// * `momentum`: The share of the running statistics that is kept.
-    /// * `epsilon`: Number that is added to the variance.
-    /// * `data_layout`: The order of the dimensions: `NCHW`, `NHWC` or their like.
-    /// * `use_running_statistics`: True to normalise with the running statistics, which stay as they are.
+    /// * `with`: The attributes, see [`BatchNormAttributes`].
     fn batch_norm(
         &self,
         launch: Launch,
@@ -321,10 +312,7 @@ pub trait Normalization: Send + Sync {
         variance: &TensorRef<'_>,
         scale: Option<&TensorRef<'_>>,
         bias: Option<&TensorRef<'_>>,
-        momentum: f64,
-        epsilon: f64,
-        data_layout: &str,
-        use_running_statistics: bool,
+        with: &BatchNormAttributes<'_>,
     ) -> Result<()> {
         Err(Error::unsupported("batch_norm"))
     }
@@ -341,10 +329,7 @@ pub trait Normalization: Send + Sync {
     /// * `saved_mean`: The mean that `x` was normalised by.
     /// * `saved_variance`: The reciprocal of the standard deviation that `x` was normalised by.
     /// * `dout`: The gradient of the result.
-    /// * `data_layout`: The order of the dimensions: `NCHW`, `NHWC` or their like.
-    /// * `is_test`: True if running statistics were used, unless `trainable_statistics` is true.
-    /// * `use_global_stats`: True if running statistics were used in any case.
-    /// * `trainable_statistics`: True if `is_test` makes no difference.
+    /// * `with`: The attributes, see [`BatchNormGradAttributes`].
     fn batch_norm_grad(
         &self,
         launch: Launch,
@@ -356,10 +341,7 @@ pub trait Normalization: Send + Sync {
         saved_mean: &TensorRef<'_>,
         saved_variance: &TensorRef<'_>,
         dout: &TensorRef<'_>,
-        data_layout: &str,
-        is_test: bool,
-        use_global_stats: bool,
-        trainable_statistics: bool,
+        with: &BatchNormGradAttributes<'_>,
     ) -> Result<()> {
         Err(Error::unsupported("batch_norm_grad"))
     }

@@ -3,6 +3,10 @@
 //! Steps of optimisers, which change parameters and their state in place.
 
 use tenon::device::{Error, Result};
+use tenon_operators::attributes::{
+    AdadeltaAttributes, AdamAttributes, AdamaxAttributes, AdamwAttributes, AverageAccumulatesAttributes,
+    LambAttributes, MomentumAttributes, NadamAttributes, RadamAttributes, RmspropAttributes,
+};
 use tenon_operators::{Launch, TensorMut, TensorRef};
 
 /// Steps of optimisers, which change parameters and their state in place.
@@ -11,6 +15,7 @@ use tenon_operators::{Launch, TensorMut, TensorRef};
 /// step changes `master_param`, a copy of the parameter in float32, and `param_out` is rounded from it. The state has the type
 /// that the host gave it. The formulas are those of PaddlePaddle.
 #[allow(unused_variables, reason = "the parameters of a method that is not implemented")]
+#[allow(clippy::too_many_arguments, reason = "some operators have that many tensors")]
 pub trait Optimizer: Send + Sync {
     /// Makes a step of gradient descent.
     ///
@@ -51,12 +56,7 @@ pub trait Optimizer: Send + Sync {
     /// * `velocity`: The momentum.
     /// * `learning_rate`: The learning rate, one element.
     /// * `master_param`: The parameter in float32, for `multi_precision`.
-    /// * `mu`: The factor of the old velocity.
-    /// * `use_nesterov`: True to look ahead, as Nesterov does.
-    /// * `regularization_method`: `l2_decay` to add `regularization_coeff * param` to the gradient, or empty.
-    /// * `regularization_coeff`: The factor of the parameter.
-    /// * `multi_precision`: True if `master_param` is changed and rounded to `param_out`.
-    /// * `rescale_grad`: The factor of the gradient.
+    /// * `with`: The attributes, see [`MomentumAttributes`].
     fn momentum(
         &self,
         launch: Launch,
@@ -68,12 +68,7 @@ pub trait Optimizer: Send + Sync {
         velocity: &TensorRef<'_>,
         learning_rate: &TensorRef<'_>,
         master_param: Option<&TensorRef<'_>>,
-        mu: f64,
-        use_nesterov: bool,
-        regularization_method: &str,
-        regularization_coeff: f64,
-        multi_precision: bool,
-        rescale_grad: f64,
+        with: &MomentumAttributes<'_>,
     ) -> Result<()> {
         Err(Error::unsupported("momentum"))
     }
@@ -97,12 +92,7 @@ pub trait Optimizer: Send + Sync {
     /// * `beta2_pow`: `beta2` to the power of the step, one element.
     /// * `master_param`: The parameter in float32, for `multi_precision`.
     /// * `skip_update`: If its element is true, nothing changes.
-    /// * `beta1`: The decay of the first moment.
-    /// * `beta2`: The decay of the second moment.
-    /// * `epsilon`: Number that is added to the divisor.
-    /// * `multi_precision`: True if `master_param` is changed and rounded to `param_out`.
-    /// * `use_global_beta_pow`: True if the caller advances the powers.
-    /// * `amsgrad`: True if `moment2_max` takes the place of `moment2`.
+    /// * `with`: The attributes, see [`AdamAttributes`].
     fn adam(
         &self,
         launch: Launch,
@@ -123,12 +113,7 @@ pub trait Optimizer: Send + Sync {
         beta2_pow: &TensorRef<'_>,
         master_param: Option<&TensorRef<'_>>,
         skip_update: Option<&TensorRef<'_>>,
-        beta1: f64,
-        beta2: f64,
-        epsilon: f64,
-        multi_precision: bool,
-        use_global_beta_pow: bool,
-        amsgrad: bool,
+        with: &AdamAttributes,
     ) -> Result<()> {
         Err(Error::unsupported("adam"))
     }
@@ -154,15 +139,7 @@ pub trait Optimizer: Send + Sync {
     /// * `beta2_pow`: `beta2` to the power of the step, one element.
     /// * `master_param`: The parameter in float32, for `multi_precision`.
     /// * `skip_update`: If its element is true, nothing changes.
-    /// * `beta1`: The decay of the first moment.
-    /// * `beta2`: The decay of the second moment.
-    /// * `epsilon`: Number that is added to the divisor.
-    /// * `lr_ratio`: The factor of the learning rate of this parameter.
-    /// * `coeff`: The weight decay.
-    /// * `with_decay`: True if the parameter shrinks by `learning_rate * coeff * param` before the step.
-    /// * `multi_precision`: True if `master_param` is changed and rounded to `param_out`.
-    /// * `use_global_beta_pow`: True if the caller advances the powers.
-    /// * `amsgrad`: True if `moment2_max` takes the place of `moment2`.
+    /// * `with`: The attributes, see [`AdamwAttributes`].
     fn adamw(
         &self,
         launch: Launch,
@@ -183,15 +160,7 @@ pub trait Optimizer: Send + Sync {
         beta2_pow: &TensorRef<'_>,
         master_param: Option<&TensorRef<'_>>,
         skip_update: Option<&TensorRef<'_>>,
-        beta1: f64,
-        beta2: f64,
-        epsilon: f64,
-        lr_ratio: f64,
-        coeff: f64,
-        with_decay: bool,
-        multi_precision: bool,
-        use_global_beta_pow: bool,
-        amsgrad: bool,
+        with: &AdamwAttributes,
     ) -> Result<()> {
         Err(Error::unsupported("adamw"))
     }
@@ -266,9 +235,7 @@ pub trait Optimizer: Send + Sync {
     /// * `avg_squared_update`: The mean of the squares of the steps.
     /// * `learning_rate`: The learning rate, one element.
     /// * `master_param`: The parameter in float32, for `multi_precision`.
-    /// * `rho`: The decay of both means.
-    /// * `epsilon`: Number that is added to both means.
-    /// * `multi_precision`: True if `master_param` is changed and rounded to `param_out`.
+    /// * `with`: The attributes, see [`AdadeltaAttributes`].
     fn adadelta(
         &self,
         launch: Launch,
@@ -282,9 +249,7 @@ pub trait Optimizer: Send + Sync {
         avg_squared_update: &TensorRef<'_>,
         learning_rate: &TensorRef<'_>,
         master_param: Option<&TensorRef<'_>>,
-        rho: f64,
-        epsilon: f64,
-        multi_precision: bool,
+        with: &AdadeltaAttributes,
     ) -> Result<()> {
         Err(Error::unsupported("adadelta"))
     }
@@ -304,10 +269,7 @@ pub trait Optimizer: Send + Sync {
     /// * `inf_norm`: The decayed largest gradient.
     /// * `beta1_pow`: `beta1` to the power of the step, one element.
     /// * `master_param`: The parameter in float32, for `multi_precision`.
-    /// * `beta1`: The decay of the moment.
-    /// * `beta2`: The decay of the norm.
-    /// * `epsilon`: Number that is added to the norm.
-    /// * `multi_precision`: True if `master_param` is changed and rounded to `param_out`.
+    /// * `with`: The attributes, see [`AdamaxAttributes`].
     fn adamax(
         &self,
         launch: Launch,
@@ -322,10 +284,7 @@ pub trait Optimizer: Send + Sync {
         inf_norm: &TensorRef<'_>,
         beta1_pow: &TensorRef<'_>,
         master_param: Option<&TensorRef<'_>>,
-        beta1: f64,
-        beta2: f64,
-        epsilon: f64,
-        multi_precision: bool,
+        with: &AdamaxAttributes,
     ) -> Result<()> {
         Err(Error::unsupported("adamax"))
     }
@@ -344,11 +303,7 @@ pub trait Optimizer: Send + Sync {
     /// * `learning_rate`: The learning rate, one element.
     /// * `mean_grad`: The mean of the gradients, for `centered`.
     /// * `master_param`: The parameter in float32, for `multi_precision`.
-    /// * `epsilon`: Number that is added to the mean square.
-    /// * `decay`: The decay of the means.
-    /// * `momentum`: The factor of the old velocity.
-    /// * `centered`: True if the variance of the gradients takes the place of their mean square.
-    /// * `multi_precision`: True if `master_param` is changed and rounded to `param_out`.
+    /// * `with`: The attributes, see [`RmspropAttributes`].
     fn rmsprop(
         &self,
         launch: Launch,
@@ -364,11 +319,7 @@ pub trait Optimizer: Send + Sync {
         learning_rate: &TensorRef<'_>,
         mean_grad: Option<&TensorRef<'_>>,
         master_param: Option<&TensorRef<'_>>,
-        epsilon: f64,
-        decay: f64,
-        momentum: f64,
-        centered: bool,
-        multi_precision: bool,
+        with: &RmspropAttributes,
     ) -> Result<()> {
         Err(Error::unsupported("rmsprop"))
     }
@@ -392,12 +343,7 @@ pub trait Optimizer: Send + Sync {
     /// * `beta2_pow`: `beta2` to the power of the step, one element.
     /// * `master_param`: The parameter in float32, for `multi_precision`.
     /// * `skip_update`: If its element is true, nothing changes.
-    /// * `weight_decay`: The weight decay.
-    /// * `beta1`: The decay of the first moment.
-    /// * `beta2`: The decay of the second moment.
-    /// * `epsilon`: Number that is added to the divisor.
-    /// * `always_adapt`: True to scale the step even without a weight decay.
-    /// * `multi_precision`: True if `master_param` is changed and rounded to `param_out`.
+    /// * `with`: The attributes, see [`LambAttributes`].
     fn lamb(
         &self,
         launch: Launch,
@@ -416,12 +362,7 @@ pub trait Optimizer: Send + Sync {
         beta2_pow: &TensorRef<'_>,
         master_param: Option<&TensorRef<'_>>,
         skip_update: Option<&TensorRef<'_>>,
-        weight_decay: f64,
-        beta1: f64,
-        beta2: f64,
-        epsilon: f64,
-        always_adapt: bool,
-        multi_precision: bool,
+        with: &LambAttributes,
     ) -> Result<()> {
         Err(Error::unsupported("lamb"))
     }
@@ -446,11 +387,7 @@ pub trait Optimizer: Send + Sync {
     /// * `moment1`: The mean of the gradients.
     /// * `moment2`: The mean of their squares.
     /// * `master_param`: The parameter in float32, for `multi_precision`.
-    /// * `beta1`: The decay of the first moment.
-    /// * `beta2`: The decay of the second moment.
-    /// * `epsilon`: Number that is added to the divisor.
-    /// * `momentum_decay`: The exponent of the decay of momentum.
-    /// * `multi_precision`: True if `master_param` is changed and rounded to `param_out`.
+    /// * `with`: The attributes, see [`NadamAttributes`].
     fn nadam(
         &self,
         launch: Launch,
@@ -470,11 +407,7 @@ pub trait Optimizer: Send + Sync {
         moment1: &TensorRef<'_>,
         moment2: &TensorRef<'_>,
         master_param: Option<&TensorRef<'_>>,
-        beta1: f64,
-        beta2: f64,
-        epsilon: f64,
-        momentum_decay: f64,
-        multi_precision: bool,
+        with: &NadamAttributes,
     ) -> Result<()> {
         Err(Error::unsupported("nadam"))
     }
@@ -499,10 +432,7 @@ pub trait Optimizer: Send + Sync {
     /// * `moment1`: The mean of the gradients.
     /// * `moment2`: The mean of their squares.
     /// * `master_param`: The parameter in float32, for `multi_precision`.
-    /// * `beta1`: The decay of the first moment.
-    /// * `beta2`: The decay of the second moment.
-    /// * `epsilon`: Number that is added to the divisor.
-    /// * `multi_precision`: True if `master_param` is changed and rounded to `param_out`.
+    /// * `with`: The attributes, see [`RadamAttributes`].
     fn radam(
         &self,
         launch: Launch,
@@ -522,10 +452,7 @@ pub trait Optimizer: Send + Sync {
         moment1: &TensorRef<'_>,
         moment2: &TensorRef<'_>,
         master_param: Option<&TensorRef<'_>>,
-        beta1: f64,
-        beta2: f64,
-        epsilon: f64,
-        multi_precision: bool,
+        with: &RadamAttributes,
     ) -> Result<()> {
         Err(Error::unsupported("radam"))
     }
@@ -618,9 +545,7 @@ pub trait Optimizer: Send + Sync {
     /// * `in_num_accumulates`: The number of steps in the window.
     /// * `in_old_num_accumulates`: The number of steps in the window before.
     /// * `in_num_updates`: The number of all steps.
-    /// * `average_window`: The length of the window, as a part of all steps.
-    /// * `max_average_window`: The greatest length of the window.
-    /// * `min_average_window`: The least length of the window.
+    /// * `with`: The attributes, see [`AverageAccumulatesAttributes`].
     fn average_accumulates(
         &self,
         launch: Launch,
@@ -637,9 +562,7 @@ pub trait Optimizer: Send + Sync {
         in_num_accumulates: &TensorRef<'_>,
         in_old_num_accumulates: &TensorRef<'_>,
         in_num_updates: &TensorRef<'_>,
-        average_window: f64,
-        max_average_window: i64,
-        min_average_window: i64,
+        with: &AverageAccumulatesAttributes,
     ) -> Result<()> {
         Err(Error::unsupported("average_accumulates"))
     }

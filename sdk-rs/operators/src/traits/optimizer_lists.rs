@@ -3,12 +3,17 @@
 //! Optimisers that step several parameters at once, and the factor of the loss in mixed precision.
 
 use tenon::device::{Error, Result};
+use tenon_operators::attributes::{
+    FusedAdamAttributes, LarsMomentumAttributes, MergedAdamAttributes, MergedMomentumAttributes,
+    UpdateLossScalingAttributes,
+};
 use tenon_operators::{Launch, TensorMut, TensorRef};
 
 /// Optimisers that step several parameters at once, and the factor of the loss in mixed precision.
 ///
 /// Each output may be where its input is, and mostly is. The formulas are those of `optimizer`, for each parameter of the lists.
 #[allow(unused_variables, reason = "the parameters of a method that is not implemented")]
+#[allow(clippy::too_many_arguments, reason = "some operators have that many tensors")]
 pub trait OptimizerLists: Send + Sync {
     /// Makes a step of gradient descent with momentum, for several parameters.
     ///
@@ -23,12 +28,7 @@ pub trait OptimizerLists: Send + Sync {
     /// * `velocity`: The velocities, of the shapes of the parameters.
     /// * `learning_rate`: The learning rates, one element each.
     /// * `master_param`: The parameters in float32, for `multi_precision`.
-    /// * `mu`: The decay of the velocity.
-    /// * `use_nesterov`: True if the momentum is that of Nesterov.
-    /// * `regularization_method`: For each parameter `l2_decay`, which adds `regularization_coeff * param` to the gradient, or nothing.
-    /// * `regularization_coeff`: The factors of the regularisations.
-    /// * `multi_precision`: True if `master_param` is changed and rounded to `param_out`.
-    /// * `rescale_grad`: The factor of the gradients.
+    /// * `with`: The attributes, see [`MergedMomentumAttributes`].
     fn merged_momentum(
         &self,
         launch: Launch,
@@ -40,12 +40,7 @@ pub trait OptimizerLists: Send + Sync {
         velocity: &[TensorRef<'_>],
         learning_rate: &[TensorRef<'_>],
         master_param: Option<&[TensorRef<'_>]>,
-        mu: f64,
-        use_nesterov: bool,
-        regularization_method: &[&str],
-        regularization_coeff: &[f64],
-        multi_precision: bool,
-        rescale_grad: f64,
+        with: &MergedMomentumAttributes<'_>,
     ) -> Result<()> {
         Err(Error::unsupported("merged_momentum"))
     }
@@ -63,12 +58,7 @@ pub trait OptimizerLists: Send + Sync {
     /// * `learning_rate`: The learning rates, one element each.
     /// * `grad`: The gradients of the parameters.
     /// * `master_param`: The parameters in float32, for `multi_precision`.
-    /// * `weight_decay`: The decay of each parameter.
-    /// * `mu`: The decay of the velocity.
-    /// * `lars_coeff`: The factor of the ratio of norms.
-    /// * `epsilon`: Number that is added to the divisor.
-    /// * `multi_precision`: True if `master_param` is changed and rounded to `param_out`.
-    /// * `rescale_grad`: The factor of the gradients.
+    /// * `with`: The attributes, see [`LarsMomentumAttributes`].
     fn lars_momentum(
         &self,
         launch: Launch,
@@ -80,12 +70,7 @@ pub trait OptimizerLists: Send + Sync {
         learning_rate: &[TensorRef<'_>],
         grad: &[TensorRef<'_>],
         master_param: Option<&[TensorRef<'_>]>,
-        weight_decay: &[f64],
-        mu: f64,
-        lars_coeff: f64,
-        epsilon: f64,
-        multi_precision: bool,
-        rescale_grad: f64,
+        with: &LarsMomentumAttributes<'_>,
     ) -> Result<()> {
         Err(Error::unsupported("lars_momentum"))
     }
@@ -110,12 +95,7 @@ pub trait OptimizerLists: Send + Sync {
     /// * `beta1_pow`: `beta1` to the power of the step, one element each.
     /// * `beta2_pow`: `beta2` to the power of the step, one element each.
     /// * `master_param`: The parameters in float32, for `multi_precision`.
-    /// * `beta1`: The decay of the first moment.
-    /// * `beta2`: The decay of the second moment.
-    /// * `epsilon`: Number that is added to the divisor.
-    /// * `multi_precision`: True if `master_param` is changed and rounded to `param_out`.
-    /// * `use_global_beta_pow`: True if the caller advances the powers.
-    /// * `amsgrad`: True if `moment2_max` takes the place of `moment2`.
+    /// * `with`: The attributes, see [`MergedAdamAttributes`].
     fn merged_adam(
         &self,
         launch: Launch,
@@ -135,12 +115,7 @@ pub trait OptimizerLists: Send + Sync {
         beta1_pow: &[TensorRef<'_>],
         beta2_pow: &[TensorRef<'_>],
         master_param: Option<&[TensorRef<'_>]>,
-        beta1: f64,
-        beta2: f64,
-        epsilon: f64,
-        multi_precision: bool,
-        use_global_beta_pow: bool,
-        amsgrad: bool,
+        with: &MergedAdamAttributes,
     ) -> Result<()> {
         Err(Error::unsupported("merged_adam"))
     }
@@ -166,14 +141,7 @@ pub trait OptimizerLists: Send + Sync {
     /// * `beta2_pow`: `beta2` to the power of the step, one element each.
     /// * `master_param`: The parameters in float32, for `multi_precision`.
     /// * `skip_update`: If its element is true, nothing changes.
-    /// * `beta1`: The decay of the first moment.
-    /// * `beta2`: The decay of the second moment.
-    /// * `epsilon`: Number that is added to the divisor.
-    /// * `weight_decay`: The weight decay of AdamW.
-    /// * `use_adamw`: True if parameters shrink before the step.
-    /// * `multi_precision`: True if `master_param` is changed and rounded to `param_out`.
-    /// * `use_global_beta_pow`: True if the caller advances the powers.
-    /// * `amsgrad`: True if `moment2_max` takes the place of `moment2`.
+    /// * `with`: The attributes, see [`FusedAdamAttributes`].
     fn fused_adam(
         &self,
         launch: Launch,
@@ -194,14 +162,7 @@ pub trait OptimizerLists: Send + Sync {
         beta2_pow: &[TensorRef<'_>],
         master_param: Option<&[TensorRef<'_>]>,
         skip_update: Option<&TensorRef<'_>>,
-        beta1: f64,
-        beta2: f64,
-        epsilon: f64,
-        weight_decay: f64,
-        use_adamw: bool,
-        multi_precision: bool,
-        use_global_beta_pow: bool,
-        amsgrad: bool,
+        with: &FusedAdamAttributes,
     ) -> Result<()> {
         Err(Error::unsupported("fused_adam"))
     }
@@ -239,11 +200,7 @@ pub trait OptimizerLists: Send + Sync {
     /// * `prev_loss_scaling`: The factor, one element.
     /// * `in_good_steps`: The finite steps in a row, one element.
     /// * `in_bad_steps`: The infinite steps in a row, one element.
-    /// * `incr_every_n_steps`: The finite steps before the factor grows.
-    /// * `decr_every_n_nan_or_inf`: The infinite steps before the factor shrinks.
-    /// * `incr_ratio`: Factor for growing.
-    /// * `decr_ratio`: Factor for shrinking.
-    /// * `stop_update`: True if the factor and the steps stay.
+    /// * `with`: The attributes, see [`UpdateLossScalingAttributes`].
     fn update_loss_scaling(
         &self,
         launch: Launch,
@@ -256,11 +213,7 @@ pub trait OptimizerLists: Send + Sync {
         prev_loss_scaling: &TensorRef<'_>,
         in_good_steps: &TensorRef<'_>,
         in_bad_steps: &TensorRef<'_>,
-        incr_every_n_steps: i64,
-        decr_every_n_nan_or_inf: i64,
-        incr_ratio: f64,
-        decr_ratio: f64,
-        stop_update: bool,
+        with: &UpdateLossScalingAttributes,
     ) -> Result<()> {
         Err(Error::unsupported("update_loss_scaling"))
     }

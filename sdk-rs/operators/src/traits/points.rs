@@ -3,12 +3,14 @@
 //! Neighbours, samples, boxes and voxels of points in space.
 
 use tenon::device::{Error, Result};
+use tenon_operators::attributes::BallQueryAttributes;
 use tenon_operators::{Launch, TensorMut, TensorRef};
 
 /// Neighbours, samples, boxes and voxels of points in space.
 ///
 /// Clouds of points are `[batch, points, coordinates]`, unless an entry says otherwise.
 #[allow(unused_variables, reason = "the parameters of a method that is not implemented")]
+#[allow(clippy::too_many_arguments, reason = "some operators have that many tensors")]
 pub trait Points: Send + Sync {
     /// Finds the nearest points of each query.
     ///
@@ -67,10 +69,7 @@ pub trait Points: Send + Sync {
     /// * `x`: The points, `[batch, points, 3]` or `[points, 3]`.
     /// * `centers_num`: The number of centres of each cloud.
     /// * `points_num`: The number of points of each cloud.
-    /// * `min_radius`: The least distance.
-    /// * `max_radius`: The distance from which on points are outside.
-    /// * `count`: The number of indices for each centre.
-    /// * `absent`: The first index for a ball without points; the others are 0.
+    /// * `with`: The attributes, see [`BallQueryAttributes`].
     fn ball_query(
         &self,
         launch: Launch,
@@ -79,10 +78,7 @@ pub trait Points: Send + Sync {
         x: &TensorRef<'_>,
         centers_num: Option<&TensorRef<'_>>,
         points_num: Option<&TensorRef<'_>>,
-        min_radius: f64,
-        max_radius: f64,
-        count: i64,
-        absent: i64,
+        with: &BallQueryAttributes,
     ) -> Result<()> {
         Err(Error::unsupported("ball_query"))
     }
@@ -95,10 +91,7 @@ pub trait Points: Send + Sync {
         x: &TensorRef<'_>,
         centers_num: Option<&TensorRef<'_>>,
         points_num: Option<&TensorRef<'_>>,
-        min_radius: f64,
-        max_radius: f64,
-        count: i64,
-        absent: i64,
+        with: &BallQueryAttributes,
     ) -> Result<Vec<usize>> {
         Err(Error::unsupported("ball_query_out_shape"))
     }
@@ -279,7 +272,7 @@ pub trait Points: Send + Sync {
     /// * `x`: The features.
     /// * `indices`: The group of each point.
     /// * `dout`: The gradient of the features of the groups.
-    /// * `method`: As for `pool_points`.
+    /// * `method`: `sum`, `mean` or `max`.
     fn pool_points_grad(
         &self,
         launch: Launch,
@@ -324,7 +317,7 @@ pub trait Points: Send + Sync {
     /// * `dout`: The gradient of the features of the voxels.
     /// * `voxels`: The number of points of each voxel, then their indices.
     /// * `indices`: The point of each maximum.
-    /// * `mean`: As for `roi_aware_pool`.
+    /// * `mean`: True for means instead of maxima.
     fn roi_aware_pool_grad(
         &self,
         launch: Launch,

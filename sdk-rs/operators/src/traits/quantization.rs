@@ -3,6 +3,10 @@
 //! Numbers that are rounded to a few levels, as floats.
 
 use tenon::device::{Error, Result};
+use tenon_operators::attributes::{
+    DequantizeByScaleAttributes, DequantizeChannelsAttributes, FakeQuantizeAbsMaxAttributes,
+    FakeQuantizeMovingAverageAttributes, QuantizeLinearAttributes, QuantizeLinearTrainingAttributes,
+};
 use tenon_operators::{Launch, TensorMut, TensorRef};
 
 /// Numbers that are rounded to a few levels, as floats.
@@ -14,26 +18,21 @@ use tenon_operators::{Launch, TensorMut, TensorRef};
 /// With a quantisation axis each index of that dimension has its own scale. These are PaddlePaddle's rules for training with
 /// simulated quantisation.
 #[allow(unused_variables, reason = "the parameters of a method that is not implemented")]
+#[allow(clippy::too_many_arguments, reason = "some operators have that many tensors")]
 pub trait Quantization: Send + Sync {
     /// Quantises numbers by the largest absolute value.
     ///
     /// * `out`: The integers or the rounded numbers.
     /// * `out_scale`: The scales.
     /// * `x`: The numbers.
-    /// * `bit_length`: The number of bits, from 1 to 16.
-    /// * `round_type`: How to round: 0 or 1.
-    /// * `quant_axis`: The dimension with a scale for each index; a negative number stands for one scale.
-    /// * `dequantize`: True to multiply the integers by the scale again.
+    /// * `with`: The attributes, see [`FakeQuantizeAbsMaxAttributes`].
     fn fake_quantize_abs_max(
         &self,
         launch: Launch,
         out: &mut TensorMut<'_>,
         out_scale: &mut TensorMut<'_>,
         x: &TensorRef<'_>,
-        bit_length: i64,
-        round_type: i64,
-        quant_axis: i64,
-        dequantize: bool,
+        with: &FakeQuantizeAbsMaxAttributes,
     ) -> Result<()> {
         Err(Error::unsupported("fake_quantize_abs_max"))
     }
@@ -51,11 +50,7 @@ pub trait Quantization: Send + Sync {
     /// * `in_scale`: The scale.
     /// * `in_accum`: The sum of the largest values.
     /// * `in_state`: The sum of the weights.
-    /// * `moving_rate`: The weight of earlier values.
-    /// * `bit_length`: The number of bits, from 1 to 16.
-    /// * `is_test`: True to use the given scale.
-    /// * `round_type`: How to round: 0 or 1.
-    /// * `dequantize`: True to multiply the integers by the scale again.
+    /// * `with`: The attributes, see [`FakeQuantizeMovingAverageAttributes`].
     fn fake_quantize_moving_average(
         &self,
         launch: Launch,
@@ -67,11 +62,7 @@ pub trait Quantization: Send + Sync {
         in_scale: &TensorRef<'_>,
         in_accum: Option<&TensorRef<'_>>,
         in_state: Option<&TensorRef<'_>>,
-        moving_rate: f64,
-        bit_length: i64,
-        is_test: bool,
-        round_type: i64,
-        dequantize: bool,
+        with: &FakeQuantizeMovingAverageAttributes,
     ) -> Result<()> {
         Err(Error::unsupported("fake_quantize_moving_average"))
     }
@@ -118,11 +109,7 @@ pub trait Quantization: Send + Sync {
     /// * `scale`: The scales.
     /// * `in_accum`: The sum of the largest values.
     /// * `in_state`: The sum of the weights.
-    /// * `quant_axis`: The dimension with a scale for each index; a negative number stands for one scale.
-    /// * `qmax`: The largest level.
-    /// * `round_type`: How to round: 0 or 1.
-    /// * `is_test`: True to use the given scales.
-    /// * `only_observer`: True to leave the numbers as they are.
+    /// * `with`: The attributes, see [`QuantizeLinearAttributes`].
     fn quantize_linear(
         &self,
         launch: Launch,
@@ -134,11 +121,7 @@ pub trait Quantization: Send + Sync {
         scale: Option<&TensorRef<'_>>,
         in_accum: Option<&TensorRef<'_>>,
         in_state: Option<&TensorRef<'_>>,
-        quant_axis: i64,
-        qmax: i64,
-        round_type: i64,
-        is_test: bool,
-        only_observer: bool,
+        with: &QuantizeLinearAttributes,
     ) -> Result<()> {
         Err(Error::unsupported("quantize_linear"))
     }
@@ -155,10 +138,7 @@ pub trait Quantization: Send + Sync {
     /// * `scale`: The scales.
     /// * `in_accum`: The sum of the largest values.
     /// * `in_state`: The sum of the weights.
-    /// * `quant_axis`: The dimension with a scale for each index; a negative number stands for one scale.
-    /// * `qmax`: The largest level.
-    /// * `round_type`: How to round: 0 or 1.
-    /// * `only_observer`: True to leave the numbers as they are.
+    /// * `with`: The attributes, see [`QuantizeLinearTrainingAttributes`].
     fn quantize_linear_training(
         &self,
         launch: Launch,
@@ -170,10 +150,7 @@ pub trait Quantization: Send + Sync {
         scale: &TensorRef<'_>,
         in_accum: Option<&TensorRef<'_>>,
         in_state: Option<&TensorRef<'_>>,
-        quant_axis: i64,
-        qmax: i64,
-        round_type: i64,
-        only_observer: bool,
+        with: &QuantizeLinearTrainingAttributes,
     ) -> Result<()> {
         Err(Error::unsupported("quantize_linear_training"))
     }
@@ -185,20 +162,14 @@ pub trait Quantization: Send + Sync {
     /// * `out`: The integers.
     /// * `x`: The numbers.
     /// * `scale`: The scales.
-    /// * `quant_axis`: The dimension with a scale for each index; a negative number stands for one scale.
-    /// * `qmax`: The largest level.
-    /// * `round_type`: How to round: 0 or 1.
-    /// * `only_observer`: True to leave the numbers as they are.
+    /// * `with`: The attributes, see [`QuantizeLinearTrainingAttributes`].
     fn quantize_by_scale(
         &self,
         launch: Launch,
         out: &mut TensorMut<'_>,
         x: &TensorRef<'_>,
         scale: &TensorRef<'_>,
-        quant_axis: i64,
-        qmax: i64,
-        round_type: i64,
-        only_observer: bool,
+        with: &QuantizeLinearTrainingAttributes,
     ) -> Result<()> {
         Err(Error::unsupported("quantize_by_scale"))
     }
@@ -208,20 +179,14 @@ pub trait Quantization: Send + Sync {
     /// * `out`: The numbers.
     /// * `x`: The integers.
     /// * `scale`: The scales.
-    /// * `quant_axis`: The dimension with a scale for each index; a negative number stands for one scale.
-    /// * `bit_length`: The number of bits.
-    /// * `qmax`: The largest level; 0: that of `bit_length`.
-    /// * `only_observer`: True to leave the numbers as they are.
+    /// * `with`: The attributes, see [`DequantizeByScaleAttributes`].
     fn dequantize_by_scale(
         &self,
         launch: Launch,
         out: &mut TensorMut<'_>,
         x: &TensorRef<'_>,
         scale: &TensorRef<'_>,
-        quant_axis: i64,
-        bit_length: i64,
-        qmax: f64,
-        only_observer: bool,
+        with: &DequantizeByScaleAttributes,
     ) -> Result<()> {
         Err(Error::unsupported("dequantize_by_scale"))
     }
@@ -233,20 +198,14 @@ pub trait Quantization: Send + Sync {
     /// * `out`: The numbers.
     /// * `x`: The integers.
     /// * `scale`: The scales, which must be given.
-    /// * `quant_axis`: The dimension with a scale for each index; a negative number stands for one scale.
-    /// * `bit_length`: The number of bits.
-    /// * `qmax`: The largest level; 0: that of `bit_length`.
-    /// * `only_observer`: True to leave the numbers as they are.
+    /// * `with`: The attributes, see [`DequantizeByScaleAttributes`].
     fn dequantize_linear(
         &self,
         launch: Launch,
         out: &mut TensorMut<'_>,
         x: &TensorRef<'_>,
         scale: Option<&TensorRef<'_>>,
-        quant_axis: i64,
-        bit_length: i64,
-        qmax: f64,
-        only_observer: bool,
+        with: &DequantizeByScaleAttributes,
     ) -> Result<()> {
         Err(Error::unsupported("dequantize_linear"))
     }
@@ -259,18 +218,14 @@ pub trait Quantization: Send + Sync {
     /// * `out`: The numbers.
     /// * `x`: The integers.
     /// * `scales`: The scales.
-    /// * `quant_bits`: The number of bits of each scale.
-    /// * `quant_axis`: The dimension of the only scale.
-    /// * `x_num_col_dims`: The dimension of the first of two scales.
+    /// * `with`: The attributes, see [`DequantizeChannelsAttributes`].
     fn dequantize_channels(
         &self,
         launch: Launch,
         out: &mut TensorMut<'_>,
         x: &TensorRef<'_>,
         scales: &[TensorRef<'_>],
-        quant_bits: &[i64],
-        quant_axis: i64,
-        x_num_col_dims: i64,
+        with: &DequantizeChannelsAttributes<'_>,
     ) -> Result<()> {
         Err(Error::unsupported("dequantize_channels"))
     }

@@ -3,12 +3,16 @@
 //! Operators with random numbers.
 
 use tenon::device::{Error, Result};
+use tenon_operators::attributes::{
+    DropoutAttributes, DropoutGradAttributes, TruncatedGaussianAttributes, UniformAttributes,
+};
 use tenon_operators::{Launch, TensorMut, TensorRef};
 
 /// Operators with random numbers.
 ///
 /// A seed and an offset determine the numbers on any machine: Philox 4x32-10 (Salmon et al., 2011).
 #[allow(unused_variables, reason = "the parameters of a method that is not implemented")]
+#[allow(clippy::too_many_arguments, reason = "some operators have that many tensors")]
 pub trait Random: Send + Sync {
     /// Sets elements to zero at random.
     ///
@@ -19,20 +23,14 @@ pub trait Random: Send + Sync {
     /// * `out`: The result.
     /// * `mask`: 1 where an element was kept, else 0.
     /// * `x`: The input.
-    /// * `p`: The probability, from 0 to 1.
-    /// * `is_test`: True if nothing is dropped.
-    /// * `mode`: `upscale_in_train` or `downscale_in_infer`, also called `downgrade_in_infer`.
-    /// * `axis`: The dimensions along which elements are dropped independently.
+    /// * `with`: The attributes, see [`DropoutAttributes`].
     fn dropout(
         &self,
         launch: Launch,
         out: &mut TensorMut<'_>,
         mask: Option<&mut TensorMut<'_>>,
         x: &TensorRef<'_>,
-        p: f64,
-        is_test: bool,
-        mode: &str,
-        axis: &[i64],
+        with: &DropoutAttributes<'_>,
         seed: i64,
         offset: i64,
     ) -> Result<()> {
@@ -44,18 +42,14 @@ pub trait Random: Send + Sync {
     /// * `dx`: The gradient of the input.
     /// * `mask`: The mask of `dropout`; not read with `is_test`.
     /// * `dout`: The gradient of the result.
-    /// * `p`: As for `dropout`.
-    /// * `is_test`: As for `dropout`.
-    /// * `mode`: As for `dropout`.
+    /// * `with`: The attributes, see [`DropoutGradAttributes`].
     fn dropout_grad(
         &self,
         launch: Launch,
         dx: &mut TensorMut<'_>,
         mask: &TensorRef<'_>,
         dout: &TensorRef<'_>,
-        p: f64,
-        is_test: bool,
-        mode: &str,
+        with: &DropoutGradAttributes<'_>,
     ) -> Result<()> {
         Err(Error::unsupported("dropout_grad"))
     }
@@ -63,20 +57,12 @@ pub trait Random: Send + Sync {
     /// Draws numbers in an interval, all as likely.
     ///
     /// * `out`: The result.
-    /// * `min`: The least number.
-    /// * `max`: The end of the interval, which is no number of it.
-    /// * `diag_num`: Number of elements that are `diag_val`, in row-major order; for 0 all are random.
-    /// * `diag_step`: Number of elements between them.
-    /// * `diag_val`: Their value.
+    /// * `with`: The attributes, see [`UniformAttributes`].
     fn uniform(
         &self,
         launch: Launch,
         out: &mut TensorMut<'_>,
-        min: f64,
-        max: f64,
-        diag_num: i64,
-        diag_step: i64,
-        diag_val: f64,
+        with: &UniformAttributes,
         seed: i64,
         offset: i64,
     ) -> Result<()> {
@@ -105,18 +91,12 @@ pub trait Random: Send + Sync {
     /// Draws numbers of the normal distribution in an interval.
     ///
     /// * `out`: The result.
-    /// * `mean`: The mean of the whole distribution.
-    /// * `std`: The standard deviation of the whole distribution.
-    /// * `a`: The least number.
-    /// * `b`: The largest number.
+    /// * `with`: The attributes, see [`TruncatedGaussianAttributes`].
     fn truncated_gaussian(
         &self,
         launch: Launch,
         out: &mut TensorMut<'_>,
-        mean: f64,
-        std: f64,
-        a: f64,
-        b: f64,
+        with: &TruncatedGaussianAttributes,
         seed: i64,
         offset: i64,
     ) -> Result<()> {

@@ -3,6 +3,7 @@
 //! Networks of LSTM, GRU and plain cells.
 
 use tenon::device::{Error, Result};
+use tenon_operators::attributes::RnnAttributes;
 use tenon_operators::{Launch, TensorMut, TensorRef};
 
 /// Networks of LSTM, GRU and plain cells.
@@ -12,6 +13,7 @@ use tenon_operators::{Launch, TensorMut, TensorRef};
 /// of each layer, that of the input and that of the state, and behind all of these both biases in the same order. The gates of
 /// LSTM are input, forget, candidate and output, those of GRU reset, update and candidate.
 #[allow(unused_variables, reason = "the parameters of a method that is not implemented")]
+#[allow(clippy::too_many_arguments, reason = "some operators have that many tensors")]
 pub trait Recurrent: Send + Sync {
     /// Runs a recurrent network.
     ///
@@ -26,12 +28,7 @@ pub trait Recurrent: Send + Sync {
     /// * `pre_state`: The state before the first step; for LSTM also the memory of the cells.
     /// * `weight_list`: The weights and biases.
     /// * `sequence_length`: Number of steps of each sample; all of them, if absent.
-    /// * `dropout_prob`: The probability, from 0 to 1.
-    /// * `is_bidirec`: True if each layer also runs from the last step to the first.
-    /// * `hidden_size`: The elements of a state.
-    /// * `num_layers`: Number of layers.
-    /// * `mode`: `LSTM`, `GRU`, `RNN_TANH` or `RNN_RELU`.
-    /// * `is_test`: True if nothing is dropped.
+    /// * `with`: The attributes, see [`RnnAttributes`].
     fn rnn(
         &self,
         launch: Launch,
@@ -43,12 +40,7 @@ pub trait Recurrent: Send + Sync {
         pre_state: &[TensorRef<'_>],
         weight_list: &[TensorRef<'_>],
         sequence_length: Option<&TensorRef<'_>>,
-        dropout_prob: f64,
-        is_bidirec: bool,
-        hidden_size: i64,
-        num_layers: i64,
-        mode: &str,
-        is_test: bool,
+        with: &RnnAttributes<'_>,
         seed: i64,
         offset: i64,
     ) -> Result<()> {
@@ -63,12 +55,7 @@ pub trait Recurrent: Send + Sync {
         pre_state: &[TensorRef<'_>],
         weight_list: &[TensorRef<'_>],
         sequence_length: Option<&TensorRef<'_>>,
-        dropout_prob: f64,
-        is_bidirec: bool,
-        hidden_size: i64,
-        num_layers: i64,
-        mode: &str,
-        is_test: bool,
+        with: &RnnAttributes<'_>,
     ) -> Result<Vec<usize>> {
         Err(Error::unsupported("rnn_uniform_shape"))
     }
@@ -81,12 +68,7 @@ pub trait Recurrent: Send + Sync {
         pre_state: &[TensorRef<'_>],
         weight_list: &[TensorRef<'_>],
         sequence_length: Option<&TensorRef<'_>>,
-        dropout_prob: f64,
-        is_bidirec: bool,
-        hidden_size: i64,
-        num_layers: i64,
-        mode: &str,
-        is_test: bool,
+        with: &RnnAttributes<'_>,
     ) -> Result<Vec<usize>> {
         Err(Error::unsupported("rnn_reserve_shape"))
     }
@@ -106,12 +88,7 @@ pub trait Recurrent: Send + Sync {
     /// * `reserve`: The values that `rnn` has kept. May be empty.
     /// * `dout`: The gradient of the outputs.
     /// * `dstate`: The gradients of the states behind the last step.
-    /// * `dropout_prob`: As for `rnn`.
-    /// * `is_bidirec`: As for `rnn`.
-    /// * `hidden_size`: As for `rnn`.
-    /// * `num_layers`: As for `rnn`.
-    /// * `mode`: As for `rnn`.
-    /// * `is_test`: As for `rnn`.
+    /// * `with`: The attributes, see [`RnnAttributes`].
     fn rnn_grad(
         &self,
         launch: Launch,
@@ -126,12 +103,7 @@ pub trait Recurrent: Send + Sync {
         reserve: &TensorRef<'_>,
         dout: &TensorRef<'_>,
         dstate: &[TensorRef<'_>],
-        dropout_prob: f64,
-        is_bidirec: bool,
-        hidden_size: i64,
-        num_layers: i64,
-        mode: &str,
-        is_test: bool,
+        with: &RnnAttributes<'_>,
     ) -> Result<()> {
         Err(Error::unsupported("rnn_grad"))
     }

@@ -3,6 +3,7 @@
 //! One value from all elements along some dimensions.
 
 use tenon::device::{Error, Result};
+use tenon_operators::attributes::{ArgmaxAttributes, ExtremumGradAttributes, PNormAttributes, SumAttributes};
 use tenon_operators::{Launch, TensorMut, TensorRef};
 
 /// One value from all elements along some dimensions.
@@ -20,17 +21,13 @@ pub trait Reduction: Send + Sync {
     ///
     /// * `out`: The result, of a type that the caller chooses.
     /// * `x`: The input.
-    /// * `axis`: The dimensions; negative numbers count from the end. None stands for all.
-    /// * `keep_dim`: True if the dimensions stay, with the length one.
-    /// * `reduce_all`: True if all dimensions are reduced.
+    /// * `with`: The attributes, see [`SumAttributes`].
     fn sum(
         &self,
         launch: Launch,
         out: &mut TensorMut<'_>,
         x: &TensorRef<'_>,
-        axis: &[i64],
-        keep_dim: bool,
-        reduce_all: bool,
+        with: &SumAttributes<'_>,
     ) -> Result<()> {
         Err(Error::unsupported("sum"))
     }
@@ -39,17 +36,13 @@ pub trait Reduction: Send + Sync {
     ///
     /// * `dx`: The gradient of the input, of the type of the input.
     /// * `dout`: The gradient of the result.
-    /// * `axis`: As for `sum`.
-    /// * `keep_dim`: As for `sum`.
-    /// * `reduce_all`: As for `sum`.
+    /// * `with`: The attributes, see [`SumAttributes`].
     fn sum_grad(
         &self,
         launch: Launch,
         dx: &mut TensorMut<'_>,
         dout: &TensorRef<'_>,
-        axis: &[i64],
-        keep_dim: bool,
-        reduce_all: bool,
+        with: &SumAttributes<'_>,
     ) -> Result<()> {
         Err(Error::unsupported("sum_grad"))
     }
@@ -60,17 +53,13 @@ pub trait Reduction: Send + Sync {
     ///
     /// * `out`: The result, of a type that the caller chooses.
     /// * `x`: The input.
-    /// * `axis`: The dimensions; negative numbers count from the end. None stands for all.
-    /// * `keep_dim`: True if the dimensions stay, with the length one.
-    /// * `reduce_all`: True if all dimensions are reduced.
+    /// * `with`: The attributes, see [`SumAttributes`].
     fn nansum(
         &self,
         launch: Launch,
         out: &mut TensorMut<'_>,
         x: &TensorRef<'_>,
-        axis: &[i64],
-        keep_dim: bool,
-        reduce_all: bool,
+        with: &SumAttributes<'_>,
     ) -> Result<()> {
         Err(Error::unsupported("nansum"))
     }
@@ -84,18 +73,14 @@ pub trait Reduction: Send + Sync {
     /// * `dx`: The gradient of the input.
     /// * `x`: The input.
     /// * `dout`: The gradient of the result.
-    /// * `axis`: As for `nansum`.
-    /// * `keep_dim`: As for `nansum`.
-    /// * `reduce_all`: As for `nansum`.
+    /// * `with`: The attributes, see [`SumAttributes`].
     fn nansum_grad(
         &self,
         launch: Launch,
         dx: &mut TensorMut<'_>,
         x: &TensorRef<'_>,
         dout: &TensorRef<'_>,
-        axis: &[i64],
-        keep_dim: bool,
-        reduce_all: bool,
+        with: &SumAttributes<'_>,
     ) -> Result<()> {
         Err(Error::unsupported("nansum_grad"))
     }
@@ -108,17 +93,13 @@ pub trait Reduction: Send + Sync {
     ///
     /// * `out`: The result.
     /// * `x`: The input.
-    /// * `axis`: The dimensions; negative numbers count from the end. None stands for all.
-    /// * `keep_dim`: True if the dimensions stay, with the length one.
-    /// * `reduce_all`: True if all dimensions are reduced.
+    /// * `with`: The attributes, see [`SumAttributes`].
     fn mean(
         &self,
         launch: Launch,
         out: &mut TensorMut<'_>,
         x: &TensorRef<'_>,
-        axis: &[i64],
-        keep_dim: bool,
-        reduce_all: bool,
+        with: &SumAttributes<'_>,
     ) -> Result<()> {
         Err(Error::unsupported("mean"))
     }
@@ -129,17 +110,13 @@ pub trait Reduction: Send + Sync {
     ///
     /// * `dx`: The gradient of the input.
     /// * `dout`: The gradient of the result.
-    /// * `axis`: As for `mean`.
-    /// * `keep_dim`: As for `mean`.
-    /// * `reduce_all`: As for `mean`.
+    /// * `with`: The attributes, see [`SumAttributes`].
     fn mean_grad(
         &self,
         launch: Launch,
         dx: &mut TensorMut<'_>,
         dout: &TensorRef<'_>,
-        axis: &[i64],
-        keep_dim: bool,
-        reduce_all: bool,
+        with: &SumAttributes<'_>,
     ) -> Result<()> {
         Err(Error::unsupported("mean_grad"))
     }
@@ -172,17 +149,13 @@ pub trait Reduction: Send + Sync {
     ///
     /// * `out`: The result, of a type that the caller chooses.
     /// * `x`: The input.
-    /// * `axis`: The dimensions; negative numbers count from the end. None stands for all.
-    /// * `keep_dim`: True if the dimensions stay, with the length one.
-    /// * `reduce_all`: True if all dimensions are reduced.
+    /// * `with`: The attributes, see [`SumAttributes`].
     fn prod(
         &self,
         launch: Launch,
         out: &mut TensorMut<'_>,
         x: &TensorRef<'_>,
-        axis: &[i64],
-        keep_dim: bool,
-        reduce_all: bool,
+        with: &SumAttributes<'_>,
     ) -> Result<()> {
         Err(Error::unsupported("prod"))
     }
@@ -194,18 +167,14 @@ pub trait Reduction: Send + Sync {
     /// * `dx`: The gradient of the input.
     /// * `x`: The input.
     /// * `dout`: The gradient of the result.
-    /// * `axis`: As for `prod`.
-    /// * `keep_dim`: As for `prod`.
-    /// * `reduce_all`: As for `prod`.
+    /// * `with`: The attributes, see [`SumAttributes`].
     fn prod_grad(
         &self,
         launch: Launch,
         dx: &mut TensorMut<'_>,
         x: &TensorRef<'_>,
         dout: &TensorRef<'_>,
-        axis: &[i64],
-        keep_dim: bool,
-        reduce_all: bool,
+        with: &SumAttributes<'_>,
     ) -> Result<()> {
         Err(Error::unsupported("prod_grad"))
     }
@@ -218,17 +187,13 @@ pub trait Reduction: Send + Sync {
     ///
     /// * `out`: The result.
     /// * `x`: The input.
-    /// * `axis`: The dimensions; negative numbers count from the end. None stands for all.
-    /// * `keep_dim`: True if the dimensions stay, with the length one.
-    /// * `reduce_all`: True if all dimensions are reduced.
+    /// * `with`: The attributes, see [`SumAttributes`].
     fn max(
         &self,
         launch: Launch,
         out: &mut TensorMut<'_>,
         x: &TensorRef<'_>,
-        axis: &[i64],
-        keep_dim: bool,
-        reduce_all: bool,
+        with: &SumAttributes<'_>,
     ) -> Result<()> {
         Err(Error::unsupported("max"))
     }
@@ -241,17 +206,13 @@ pub trait Reduction: Send + Sync {
     ///
     /// * `out`: The result.
     /// * `x`: The input.
-    /// * `axis`: The dimensions; negative numbers count from the end. None stands for all.
-    /// * `keep_dim`: True if the dimensions stay, with the length one.
-    /// * `reduce_all`: True if all dimensions are reduced.
+    /// * `with`: The attributes, see [`SumAttributes`].
     fn min(
         &self,
         launch: Launch,
         out: &mut TensorMut<'_>,
         x: &TensorRef<'_>,
-        axis: &[i64],
-        keep_dim: bool,
-        reduce_all: bool,
+        with: &SumAttributes<'_>,
     ) -> Result<()> {
         Err(Error::unsupported("min"))
     }
@@ -262,10 +223,7 @@ pub trait Reduction: Send + Sync {
     /// * `x`: The input.
     /// * `out`: The result.
     /// * `dout`: The gradient of the result.
-    /// * `axis`: As for `max`.
-    /// * `keep_dim`: As for `max`.
-    /// * `reduce_all`: As for `max`.
-    /// * `evenly`: True if equal elements share the gradient; otherwise each has all of it.
+    /// * `with`: The attributes, see [`ExtremumGradAttributes`].
     fn extremum_grad(
         &self,
         launch: Launch,
@@ -273,10 +231,7 @@ pub trait Reduction: Send + Sync {
         x: &TensorRef<'_>,
         out: &TensorRef<'_>,
         dout: &TensorRef<'_>,
-        axis: &[i64],
-        keep_dim: bool,
-        reduce_all: bool,
-        evenly: bool,
+        with: &ExtremumGradAttributes<'_>,
     ) -> Result<()> {
         Err(Error::unsupported("extremum_grad"))
     }
@@ -289,17 +244,13 @@ pub trait Reduction: Send + Sync {
     ///
     /// * `out`: The truth value.
     /// * `x`: The input.
-    /// * `axis`: The dimensions; negative numbers count from the end. None stands for all.
-    /// * `keep_dim`: True if the dimensions stay, with the length one.
-    /// * `reduce_all`: True if all dimensions are reduced.
+    /// * `with`: The attributes, see [`SumAttributes`].
     fn any(
         &self,
         launch: Launch,
         out: &mut TensorMut<'_>,
         x: &TensorRef<'_>,
-        axis: &[i64],
-        keep_dim: bool,
-        reduce_all: bool,
+        with: &SumAttributes<'_>,
     ) -> Result<()> {
         Err(Error::unsupported("any"))
     }
@@ -312,17 +263,13 @@ pub trait Reduction: Send + Sync {
     ///
     /// * `out`: The truth value.
     /// * `x`: The input.
-    /// * `axis`: The dimensions; negative numbers count from the end. None stands for all.
-    /// * `keep_dim`: True if the dimensions stay, with the length one.
-    /// * `reduce_all`: True if all dimensions are reduced.
+    /// * `with`: The attributes, see [`SumAttributes`].
     fn all(
         &self,
         launch: Launch,
         out: &mut TensorMut<'_>,
         x: &TensorRef<'_>,
-        axis: &[i64],
-        keep_dim: bool,
-        reduce_all: bool,
+        with: &SumAttributes<'_>,
     ) -> Result<()> {
         Err(Error::unsupported("all"))
     }
@@ -333,17 +280,13 @@ pub trait Reduction: Send + Sync {
     ///
     /// * `out`: The indices, of a type that the caller chooses.
     /// * `x`: The input.
-    /// * `axis`: The dimension; negative numbers count from the end.
-    /// * `keep_dim`: True if the dimension stays, with the length one.
-    /// * `flatten`: True if the index is that among all elements in row-major order.
+    /// * `with`: The attributes, see [`ArgmaxAttributes`].
     fn argmax(
         &self,
         launch: Launch,
         out: &mut TensorMut<'_>,
         x: &TensorRef<'_>,
-        axis: i64,
-        keep_dim: bool,
-        flatten: bool,
+        with: &ArgmaxAttributes,
     ) -> Result<()> {
         Err(Error::unsupported("argmax"))
     }
@@ -354,17 +297,13 @@ pub trait Reduction: Send + Sync {
     ///
     /// * `out`: The indices, of a type that the caller chooses.
     /// * `x`: The input.
-    /// * `axis`: The dimension; negative numbers count from the end.
-    /// * `keep_dim`: True if the dimension stays, with the length one.
-    /// * `flatten`: True if the index is that among all elements in row-major order.
+    /// * `with`: The attributes, see [`ArgmaxAttributes`].
     fn argmin(
         &self,
         launch: Launch,
         out: &mut TensorMut<'_>,
         x: &TensorRef<'_>,
-        axis: i64,
-        keep_dim: bool,
-        flatten: bool,
+        with: &ArgmaxAttributes,
     ) -> Result<()> {
         Err(Error::unsupported("argmin"))
     }
@@ -376,18 +315,14 @@ pub trait Reduction: Send + Sync {
     /// * `out`: The elements.
     /// * `indices`: The indices, of a type that the caller chooses.
     /// * `x`: The input.
-    /// * `axis`: The dimension; negative numbers count from the end.
-    /// * `keep_dim`: Whether the dimension stays, with the length one.
-    /// * `flatten`: Whether the index is that among all elements in row-major order.
+    /// * `with`: The attributes, see [`ArgmaxAttributes`].
     fn max_with_indices(
         &self,
         launch: Launch,
         out: Option<&mut TensorMut<'_>>,
         indices: &mut TensorMut<'_>,
         x: &TensorRef<'_>,
-        axis: i64,
-        keep_dim: bool,
-        flatten: bool,
+        with: &ArgmaxAttributes,
     ) -> Result<()> {
         Err(Error::unsupported("max_with_indices"))
     }
@@ -399,18 +334,14 @@ pub trait Reduction: Send + Sync {
     /// * `out`: The elements.
     /// * `indices`: The indices, of a type that the caller chooses.
     /// * `x`: The input.
-    /// * `axis`: The dimension; negative numbers count from the end.
-    /// * `keep_dim`: Whether the dimension stays, with the length one.
-    /// * `flatten`: Whether the index is that among all elements in row-major order.
+    /// * `with`: The attributes, see [`ArgmaxAttributes`].
     fn min_with_indices(
         &self,
         launch: Launch,
         out: Option<&mut TensorMut<'_>>,
         indices: &mut TensorMut<'_>,
         x: &TensorRef<'_>,
-        axis: i64,
-        keep_dim: bool,
-        flatten: bool,
+        with: &ArgmaxAttributes,
     ) -> Result<()> {
         Err(Error::unsupported("min_with_indices"))
     }
@@ -421,17 +352,13 @@ pub trait Reduction: Send + Sync {
     ///
     /// * `out`: The result.
     /// * `x`: The input.
-    /// * `axis`: The dimensions; negative numbers count from the end. None stands for all.
-    /// * `keep_dim`: True if the dimensions stay, with the length one.
-    /// * `reduce_all`: True if all dimensions are reduced.
+    /// * `with`: The attributes, see [`SumAttributes`].
     fn logsumexp(
         &self,
         launch: Launch,
         out: &mut TensorMut<'_>,
         x: &TensorRef<'_>,
-        axis: &[i64],
-        keep_dim: bool,
-        reduce_all: bool,
+        with: &SumAttributes<'_>,
     ) -> Result<()> {
         Err(Error::unsupported("logsumexp"))
     }
@@ -444,9 +371,7 @@ pub trait Reduction: Send + Sync {
     /// * `x`: The input.
     /// * `out`: The result.
     /// * `dout`: The gradient of the result.
-    /// * `axis`: As for `logsumexp`.
-    /// * `keep_dim`: As for `logsumexp`.
-    /// * `reduce_all`: As for `logsumexp`.
+    /// * `with`: The attributes, see [`SumAttributes`].
     fn logsumexp_grad(
         &self,
         launch: Launch,
@@ -454,9 +379,7 @@ pub trait Reduction: Send + Sync {
         x: &TensorRef<'_>,
         out: &TensorRef<'_>,
         dout: &TensorRef<'_>,
-        axis: &[i64],
-        keep_dim: bool,
-        reduce_all: bool,
+        with: &SumAttributes<'_>,
     ) -> Result<()> {
         Err(Error::unsupported("logsumexp_grad"))
     }
@@ -467,19 +390,13 @@ pub trait Reduction: Send + Sync {
     ///
     /// * `out`: The result.
     /// * `x`: The input.
-    /// * `porder`: The order; 0 counts the elements other than zero, infinities choose the largest or smallest.
-    /// * `axis`: The dimension; negative numbers count from the end.
-    /// * `keep_dim`: True if the dimension stays, with the length one.
-    /// * `asvector`: True if all dimensions are reduced.
+    /// * `with`: The attributes, see [`PNormAttributes`].
     fn p_norm(
         &self,
         launch: Launch,
         out: &mut TensorMut<'_>,
         x: &TensorRef<'_>,
-        porder: f64,
-        axis: i64,
-        keep_dim: bool,
-        asvector: bool,
+        with: &PNormAttributes,
     ) -> Result<()> {
         Err(Error::unsupported("p_norm"))
     }
@@ -492,10 +409,7 @@ pub trait Reduction: Send + Sync {
     /// * `x`: The input.
     /// * `out`: The result.
     /// * `dout`: The gradient of the result.
-    /// * `porder`: As for `p_norm`.
-    /// * `axis`: As for `p_norm`.
-    /// * `keep_dim`: As for `p_norm`.
-    /// * `asvector`: As for `p_norm`.
+    /// * `with`: The attributes, see [`PNormAttributes`].
     fn p_norm_grad(
         &self,
         launch: Launch,
@@ -503,10 +417,7 @@ pub trait Reduction: Send + Sync {
         x: &TensorRef<'_>,
         out: &TensorRef<'_>,
         dout: &TensorRef<'_>,
-        porder: f64,
-        axis: i64,
-        keep_dim: bool,
-        asvector: bool,
+        with: &PNormAttributes,
     ) -> Result<()> {
         Err(Error::unsupported("p_norm_grad"))
     }
@@ -569,17 +480,13 @@ pub trait Reduction: Send + Sync {
     ///
     /// * `out`: The result.
     /// * `x`: The input.
-    /// * `axis`: The dimensions; negative numbers count from the end. None stands for all.
-    /// * `keep_dim`: True if the dimensions stay, with the length one.
-    /// * `reduce_all`: True if all dimensions are reduced.
+    /// * `with`: The attributes, see [`SumAttributes`].
     fn frobenius_norm(
         &self,
         launch: Launch,
         out: &mut TensorMut<'_>,
         x: &TensorRef<'_>,
-        axis: &[i64],
-        keep_dim: bool,
-        reduce_all: bool,
+        with: &SumAttributes<'_>,
     ) -> Result<()> {
         Err(Error::unsupported("frobenius_norm"))
     }
@@ -594,9 +501,7 @@ pub trait Reduction: Send + Sync {
     /// * `x`: The input.
     /// * `out`: The result.
     /// * `dout`: The gradient of the result.
-    /// * `axis`: As for `frobenius_norm`.
-    /// * `keep_dim`: As for `frobenius_norm`.
-    /// * `reduce_all`: As for `frobenius_norm`.
+    /// * `with`: The attributes, see [`SumAttributes`].
     fn frobenius_norm_grad(
         &self,
         launch: Launch,
@@ -604,9 +509,7 @@ pub trait Reduction: Send + Sync {
         x: &TensorRef<'_>,
         out: &TensorRef<'_>,
         dout: &TensorRef<'_>,
-        axis: &[i64],
-        keep_dim: bool,
-        reduce_all: bool,
+        with: &SumAttributes<'_>,
     ) -> Result<()> {
         Err(Error::unsupported("frobenius_norm_grad"))
     }

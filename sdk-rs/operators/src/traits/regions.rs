@@ -3,6 +3,9 @@
 //! Features of regions of images, and of places that boxes name.
 
 use tenon::device::{Error, Result};
+use tenon_operators::attributes::{
+    DeformableRoiPoolAttributes, MaxRoiAlignAttributes, PreciseRoiPoolAttributes, RotatedRoiAlignAttributes,
+};
 use tenon_operators::{Launch, TensorMut, TensorRef};
 
 /// Features of regions of images, and of places that boxes name.
@@ -11,6 +14,7 @@ use tenon_operators::{Launch, TensorMut, TensorRef};
 /// y2` or, if it is rotated, its centre `x, y`, its width, its height and its angle. Samples are interpolated linearly by the
 /// rules of `roi_align`: a sample more than a pixel outside of the image is zero, one nearer to it is that of the edge.
 #[allow(unused_variables, reason = "the parameters of a method that is not implemented")]
+#[allow(clippy::too_many_arguments, reason = "some operators have that many tensors")]
 pub trait Regions: Send + Sync {
     /// Computes the mean of interpolated samples in each cell of rotated regions.
     ///
@@ -22,26 +26,14 @@ pub trait Regions: Send + Sync {
     /// * `out`: The means, `[regions, channels, pooled_height, pooled_width]`.
     /// * `x`: The images.
     /// * `boxes`: The regions, `[regions, 6]`.
-    /// * `pooled_height`: The number of cells in a column.
-    /// * `pooled_width`: The number of cells in a row.
-    /// * `spatial_scale`: The factor from sizes of regions to pixels.
-    /// * `sampling_ratio`: The number of samples of a cell in each direction; 0 or less: that of pixels, rounded up.
-    /// * `aligned`: True if centres are shifted by half a pixel; otherwise a region has at least one pixel.
-    /// * `clockwise`: True to rotate in the opposite direction.
-    /// * `orientations`: The number of channels of a group.
+    /// * `with`: The attributes, see [`RotatedRoiAlignAttributes`].
     fn rotated_roi_align(
         &self,
         launch: Launch,
         out: &mut TensorMut<'_>,
         x: &TensorRef<'_>,
         boxes: &TensorRef<'_>,
-        pooled_height: i64,
-        pooled_width: i64,
-        spatial_scale: f64,
-        sampling_ratio: i64,
-        aligned: bool,
-        clockwise: bool,
-        orientations: i64,
+        with: &RotatedRoiAlignAttributes,
     ) -> Result<()> {
         Err(Error::unsupported("rotated_roi_align"))
     }
@@ -52,13 +44,7 @@ pub trait Regions: Send + Sync {
         launch: Launch,
         x: &TensorRef<'_>,
         boxes: &TensorRef<'_>,
-        pooled_height: i64,
-        pooled_width: i64,
-        spatial_scale: f64,
-        sampling_ratio: i64,
-        aligned: bool,
-        clockwise: bool,
-        orientations: i64,
+        with: &RotatedRoiAlignAttributes,
     ) -> Result<Vec<usize>> {
         Err(Error::unsupported("rotated_roi_align_out_shape"))
     }
@@ -68,26 +54,14 @@ pub trait Regions: Send + Sync {
     /// * `dx`: The gradient of the images.
     /// * `boxes`: As for `rotated_roi_align`.
     /// * `dout`: The gradient of the means.
-    /// * `pooled_height`: As for `rotated_roi_align`.
-    /// * `pooled_width`: As for `rotated_roi_align`.
-    /// * `spatial_scale`: As for `rotated_roi_align`.
-    /// * `sampling_ratio`: As for `rotated_roi_align`.
-    /// * `aligned`: As for `rotated_roi_align`.
-    /// * `clockwise`: As for `rotated_roi_align`.
-    /// * `orientations`: As for `rotated_roi_align`.
+    /// * `with`: The attributes, see [`RotatedRoiAlignAttributes`].
     fn rotated_roi_align_grad(
         &self,
         launch: Launch,
         dx: &mut TensorMut<'_>,
         boxes: &TensorRef<'_>,
         dout: &TensorRef<'_>,
-        pooled_height: i64,
-        pooled_width: i64,
-        spatial_scale: f64,
-        sampling_ratio: i64,
-        aligned: bool,
-        clockwise: bool,
-        orientations: i64,
+        with: &RotatedRoiAlignAttributes,
     ) -> Result<()> {
         Err(Error::unsupported("rotated_roi_align_grad"))
     }
@@ -102,11 +76,7 @@ pub trait Regions: Send + Sync {
     /// * `columns`: The column of each sample.
     /// * `x`: The images.
     /// * `boxes`: The regions, `[regions, 5]`.
-    /// * `pooled_height`: The number of cells in a column.
-    /// * `pooled_width`: The number of cells in a row.
-    /// * `spatial_scale`: The factor from corners to pixels.
-    /// * `sampling_ratio`: The number of samples of a cell in each direction; 0 or less: that of pixels, rounded up.
-    /// * `aligned`: True if corners are shifted by half a pixel.
+    /// * `with`: The attributes, see [`MaxRoiAlignAttributes`].
     fn max_roi_align(
         &self,
         launch: Launch,
@@ -115,11 +85,7 @@ pub trait Regions: Send + Sync {
         columns: &mut TensorMut<'_>,
         x: &TensorRef<'_>,
         boxes: &TensorRef<'_>,
-        pooled_height: i64,
-        pooled_width: i64,
-        spatial_scale: f64,
-        sampling_ratio: i64,
-        aligned: bool,
+        with: &MaxRoiAlignAttributes,
     ) -> Result<()> {
         Err(Error::unsupported("max_roi_align"))
     }
@@ -130,11 +96,7 @@ pub trait Regions: Send + Sync {
         launch: Launch,
         x: &TensorRef<'_>,
         boxes: &TensorRef<'_>,
-        pooled_height: i64,
-        pooled_width: i64,
-        spatial_scale: f64,
-        sampling_ratio: i64,
-        aligned: bool,
+        with: &MaxRoiAlignAttributes,
     ) -> Result<Vec<usize>> {
         Err(Error::unsupported("max_roi_align_out_shape"))
     }
@@ -145,11 +107,7 @@ pub trait Regions: Send + Sync {
         launch: Launch,
         x: &TensorRef<'_>,
         boxes: &TensorRef<'_>,
-        pooled_height: i64,
-        pooled_width: i64,
-        spatial_scale: f64,
-        sampling_ratio: i64,
-        aligned: bool,
+        with: &MaxRoiAlignAttributes,
     ) -> Result<Vec<usize>> {
         Err(Error::unsupported("max_roi_align_rows_shape"))
     }
@@ -160,11 +118,7 @@ pub trait Regions: Send + Sync {
         launch: Launch,
         x: &TensorRef<'_>,
         boxes: &TensorRef<'_>,
-        pooled_height: i64,
-        pooled_width: i64,
-        spatial_scale: f64,
-        sampling_ratio: i64,
-        aligned: bool,
+        with: &MaxRoiAlignAttributes,
     ) -> Result<Vec<usize>> {
         Err(Error::unsupported("max_roi_align_columns_shape"))
     }
@@ -197,11 +151,7 @@ pub trait Regions: Send + Sync {
     /// * `x`: The images.
     /// * `boxes`: The regions, `[regions, 5]`.
     /// * `offset`: The offsets, first `x`, then `y`, in units of `gamma` times the size of a region: `[regions, 2, pooled_height, pooled_width]`.
-    /// * `pooled_height`: The number of cells in a column.
-    /// * `pooled_width`: The number of cells in a row.
-    /// * `spatial_scale`: The factor from corners to pixels.
-    /// * `sampling_ratio`: The number of samples of a cell in each direction; 0 or less: that of pixels, rounded up.
-    /// * `gamma`: The factor of the offsets.
+    /// * `with`: The attributes, see [`DeformableRoiPoolAttributes`].
     fn deformable_roi_pool(
         &self,
         launch: Launch,
@@ -209,11 +159,7 @@ pub trait Regions: Send + Sync {
         x: &TensorRef<'_>,
         boxes: &TensorRef<'_>,
         offset: Option<&TensorRef<'_>>,
-        pooled_height: i64,
-        pooled_width: i64,
-        spatial_scale: f64,
-        sampling_ratio: i64,
-        gamma: f64,
+        with: &DeformableRoiPoolAttributes,
     ) -> Result<()> {
         Err(Error::unsupported("deformable_roi_pool"))
     }
@@ -225,11 +171,7 @@ pub trait Regions: Send + Sync {
         x: &TensorRef<'_>,
         boxes: &TensorRef<'_>,
         offset: Option<&TensorRef<'_>>,
-        pooled_height: i64,
-        pooled_width: i64,
-        spatial_scale: f64,
-        sampling_ratio: i64,
-        gamma: f64,
+        with: &DeformableRoiPoolAttributes,
     ) -> Result<Vec<usize>> {
         Err(Error::unsupported("deformable_roi_pool_out_shape"))
     }
@@ -244,11 +186,7 @@ pub trait Regions: Send + Sync {
     /// * `boxes`: The regions.
     /// * `offset`: The offsets.
     /// * `dout`: The gradient of the means.
-    /// * `pooled_height`: As for `deformable_roi_pool`.
-    /// * `pooled_width`: As for `deformable_roi_pool`.
-    /// * `spatial_scale`: As for `deformable_roi_pool`.
-    /// * `sampling_ratio`: As for `deformable_roi_pool`.
-    /// * `gamma`: As for `deformable_roi_pool`.
+    /// * `with`: The attributes, see [`DeformableRoiPoolAttributes`].
     fn deformable_roi_pool_grad(
         &self,
         launch: Launch,
@@ -258,11 +196,7 @@ pub trait Regions: Send + Sync {
         boxes: &TensorRef<'_>,
         offset: Option<&TensorRef<'_>>,
         dout: &TensorRef<'_>,
-        pooled_height: i64,
-        pooled_width: i64,
-        spatial_scale: f64,
-        sampling_ratio: i64,
-        gamma: f64,
+        with: &DeformableRoiPoolAttributes,
     ) -> Result<()> {
         Err(Error::unsupported("deformable_roi_pool_grad"))
     }
@@ -275,18 +209,14 @@ pub trait Regions: Send + Sync {
     /// * `out`: The means, `[regions, channels, pooled_height, pooled_width]`.
     /// * `x`: The images.
     /// * `boxes`: The regions, `[regions, 5]`.
-    /// * `pooled_height`: The number of cells in a column.
-    /// * `pooled_width`: The number of cells in a row.
-    /// * `spatial_scale`: The factor from corners to pixels.
+    /// * `with`: The attributes, see [`PreciseRoiPoolAttributes`].
     fn precise_roi_pool(
         &self,
         launch: Launch,
         out: &mut TensorMut<'_>,
         x: &TensorRef<'_>,
         boxes: &TensorRef<'_>,
-        pooled_height: i64,
-        pooled_width: i64,
-        spatial_scale: f64,
+        with: &PreciseRoiPoolAttributes,
     ) -> Result<()> {
         Err(Error::unsupported("precise_roi_pool"))
     }
@@ -297,9 +227,7 @@ pub trait Regions: Send + Sync {
         launch: Launch,
         x: &TensorRef<'_>,
         boxes: &TensorRef<'_>,
-        pooled_height: i64,
-        pooled_width: i64,
-        spatial_scale: f64,
+        with: &PreciseRoiPoolAttributes,
     ) -> Result<Vec<usize>> {
         Err(Error::unsupported("precise_roi_pool_out_shape"))
     }
@@ -311,9 +239,7 @@ pub trait Regions: Send + Sync {
     /// * `x`: The images.
     /// * `boxes`: The regions.
     /// * `dout`: The gradient of the means.
-    /// * `pooled_height`: As for `precise_roi_pool`.
-    /// * `pooled_width`: As for `precise_roi_pool`.
-    /// * `spatial_scale`: As for `precise_roi_pool`.
+    /// * `with`: The attributes, see [`PreciseRoiPoolAttributes`].
     fn precise_roi_pool_grad(
         &self,
         launch: Launch,
@@ -322,9 +248,7 @@ pub trait Regions: Send + Sync {
         x: &TensorRef<'_>,
         boxes: &TensorRef<'_>,
         dout: &TensorRef<'_>,
-        pooled_height: i64,
-        pooled_width: i64,
-        spatial_scale: f64,
+        with: &PreciseRoiPoolAttributes,
     ) -> Result<()> {
         Err(Error::unsupported("precise_roi_pool_grad"))
     }
@@ -380,7 +304,7 @@ pub trait Regions: Send + Sync {
     /// * `boxes`: The boxes.
     /// * `indices`: The numbers of the samples.
     /// * `dout`: The gradient of the samples.
-    /// * `pool_size`: As for `border_align`.
+    /// * `pool_size`: The number of steps along a border.
     fn border_align_grad(
         &self,
         launch: Launch,
@@ -420,8 +344,8 @@ pub trait Regions: Send + Sync {
     /// * `dx`: The gradient of the images.
     /// * `boxes`: The boxes.
     /// * `dout`: The gradient of the sums.
-    /// * `spatial_scale`: As for `rotated_feature_align`.
-    /// * `points`: As for `rotated_feature_align`.
+    /// * `spatial_scale`: The factor from sizes of boxes to pixels.
+    /// * `points`: The number of places, 1 or 5.
     fn rotated_feature_align_grad(
         &self,
         launch: Launch,

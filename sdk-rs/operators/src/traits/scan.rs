@@ -3,6 +3,7 @@
 //! Running sums, products and extrema along a dimension.
 
 use tenon::device::{Error, Result};
+use tenon_operators::attributes::{CumprodAttributes, CumsumAttributes};
 use tenon_operators::{Launch, TensorMut, TensorRef};
 
 /// Running sums, products and extrema along a dimension.
@@ -16,19 +17,13 @@ pub trait Scan: Send + Sync {
     ///
     /// * `out`: The result. It may be the same memory as `x`.
     /// * `x`: The input.
-    /// * `axis`: The dimension; negative numbers count from the end.
-    /// * `flatten`: True if the elements are in one row, in row-major order.
-    /// * `exclusive`: True if an element is not part of its own result.
-    /// * `reverse`: True if the row runs from its end.
+    /// * `with`: The attributes, see [`CumsumAttributes`].
     fn cumsum(
         &self,
         launch: Launch,
         out: &mut TensorMut<'_>,
         x: &TensorRef<'_>,
-        axis: i64,
-        flatten: bool,
-        exclusive: bool,
-        reverse: bool,
+        with: &CumsumAttributes,
     ) -> Result<()> {
         Err(Error::unsupported("cumsum"))
     }
@@ -37,19 +32,13 @@ pub trait Scan: Send + Sync {
     ///
     /// * `dx`: The gradient of the input.
     /// * `dout`: The gradient of the result.
-    /// * `axis`: As for `cumsum`.
-    /// * `flatten`: As for `cumsum`.
-    /// * `exclusive`: As for `cumsum`.
-    /// * `reverse`: As for `cumsum`.
+    /// * `with`: The attributes, see [`CumsumAttributes`].
     fn cumsum_grad(
         &self,
         launch: Launch,
         dx: &mut TensorMut<'_>,
         dout: &TensorRef<'_>,
-        axis: i64,
-        flatten: bool,
-        exclusive: bool,
-        reverse: bool,
+        with: &CumsumAttributes,
     ) -> Result<()> {
         Err(Error::unsupported("cumsum_grad"))
     }
@@ -60,17 +49,13 @@ pub trait Scan: Send + Sync {
     ///
     /// * `out`: The result. It may be the same memory as `x`.
     /// * `x`: The input.
-    /// * `axis`: The dimension; negative numbers count from the end.
-    /// * `exclusive`: True if an element is not part of its own result.
-    /// * `reverse`: True if the row runs from its end.
+    /// * `with`: The attributes, see [`CumprodAttributes`].
     fn cumprod(
         &self,
         launch: Launch,
         out: &mut TensorMut<'_>,
         x: &TensorRef<'_>,
-        axis: i64,
-        exclusive: bool,
-        reverse: bool,
+        with: &CumprodAttributes,
     ) -> Result<()> {
         Err(Error::unsupported("cumprod"))
     }
@@ -82,18 +67,14 @@ pub trait Scan: Send + Sync {
     /// * `dx`: The gradient of the input.
     /// * `x`: The input.
     /// * `dout`: The gradient of the result.
-    /// * `axis`: As for `cumprod`.
-    /// * `exclusive`: As for `cumprod`.
-    /// * `reverse`: As for `cumprod`.
+    /// * `with`: The attributes, see [`CumprodAttributes`].
     fn cumprod_grad(
         &self,
         launch: Launch,
         dx: &mut TensorMut<'_>,
         x: &TensorRef<'_>,
         dout: &TensorRef<'_>,
-        axis: i64,
-        exclusive: bool,
-        reverse: bool,
+        with: &CumprodAttributes,
     ) -> Result<()> {
         Err(Error::unsupported("cumprod_grad"))
     }
@@ -104,19 +85,13 @@ pub trait Scan: Send + Sync {
     ///
     /// * `out`: The result.
     /// * `x`: The input.
-    /// * `axis`: The dimension; negative numbers count from the end.
-    /// * `flatten`: True if the elements are in one row, in row-major order.
-    /// * `exclusive`: True if an element is not part of its own result.
-    /// * `reverse`: True if the row runs from its end.
+    /// * `with`: The attributes, see [`CumsumAttributes`].
     fn logcumsumexp(
         &self,
         launch: Launch,
         out: &mut TensorMut<'_>,
         x: &TensorRef<'_>,
-        axis: i64,
-        flatten: bool,
-        exclusive: bool,
-        reverse: bool,
+        with: &CumsumAttributes,
     ) -> Result<()> {
         Err(Error::unsupported("logcumsumexp"))
     }
@@ -127,10 +102,7 @@ pub trait Scan: Send + Sync {
     /// * `x`: The input.
     /// * `out`: The result.
     /// * `dout`: The gradient of the result.
-    /// * `axis`: As for `logcumsumexp`.
-    /// * `flatten`: As for `logcumsumexp`.
-    /// * `exclusive`: As for `logcumsumexp`.
-    /// * `reverse`: As for `logcumsumexp`.
+    /// * `with`: The attributes, see [`CumsumAttributes`].
     fn logcumsumexp_grad(
         &self,
         launch: Launch,
@@ -138,10 +110,7 @@ pub trait Scan: Send + Sync {
         x: &TensorRef<'_>,
         out: &TensorRef<'_>,
         dout: &TensorRef<'_>,
-        axis: i64,
-        flatten: bool,
-        exclusive: bool,
-        reverse: bool,
+        with: &CumsumAttributes,
     ) -> Result<()> {
         Err(Error::unsupported("logcumsumexp_grad"))
     }
@@ -191,7 +160,7 @@ pub trait Scan: Send + Sync {
     /// * `dx`: The gradient of the input.
     /// * `indices`: The indices of the result.
     /// * `dout`: The gradient of the result.
-    /// * `axis`: As for `cummax`.
+    /// * `axis`: The dimension; negative numbers count from the end.
     fn cumextremum_grad(
         &self,
         launch: Launch,

@@ -7,6 +7,7 @@ use tenon_operators::{Launch, TensorMut, TensorRef};
 
 /// Paths through sequences: beams, tags, alignments and edits.
 #[allow(unused_variables, reason = "the parameters of a method that is not implemented")]
+#[allow(clippy::too_many_arguments, reason = "some operators have that many tensors")]
 pub trait Sequences: Send + Sync {
     /// Follows the parents of the beams of a search back from the last step.
     ///

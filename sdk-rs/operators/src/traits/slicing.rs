@@ -3,6 +3,7 @@
 //! Parts of tensors, and tensors in another order.
 
 use tenon::device::{Error, Result};
+use tenon_operators::attributes::{SetValueGradAttributes, SliceAttributes, StridedSliceAttributes};
 use tenon_operators::{Launch, TensorMut, TensorRef};
 
 /// Parts of tensors, and tensors in another order.
@@ -14,19 +15,13 @@ pub trait Slicing: Send + Sync {
     ///
     /// * `out`: The result.
     /// * `x`: The tensor.
-    /// * `axes`: The dimensions.
-    /// * `starts`: The first index along each.
-    /// * `ends`: The index behind the last one along each.
-    /// * `decrease_axis`: Dimensions of one that the result lacks.
+    /// * `with`: The attributes, see [`SliceAttributes`].
     fn slice(
         &self,
         launch: Launch,
         out: &mut TensorMut<'_>,
         x: &TensorRef<'_>,
-        axes: &[i64],
-        starts: &[i64],
-        ends: &[i64],
-        decrease_axis: &[i64],
+        with: &SliceAttributes<'_>,
     ) -> Result<()> {
         Err(Error::unsupported("slice"))
     }
@@ -37,19 +32,13 @@ pub trait Slicing: Send + Sync {
     ///
     /// * `dx`: The gradient of `x`.
     /// * `dout`: The gradient of the result.
-    /// * `axes`: As for `slice`.
-    /// * `starts`: As for `slice`.
-    /// * `ends`: As for `slice`.
-    /// * `decrease_axis`: As for `slice`.
+    /// * `with`: The attributes, see [`SliceAttributes`].
     fn slice_grad(
         &self,
         launch: Launch,
         dx: &mut TensorMut<'_>,
         dout: &TensorRef<'_>,
-        axes: &[i64],
-        starts: &[i64],
-        ends: &[i64],
-        decrease_axis: &[i64],
+        with: &SliceAttributes<'_>,
     ) -> Result<()> {
         Err(Error::unsupported("slice_grad"))
     }
@@ -58,19 +47,13 @@ pub trait Slicing: Send + Sync {
     ///
     /// * `out`: The result.
     /// * `x`: The tensor.
-    /// * `axes`: The dimensions.
-    /// * `starts`: The first index along each.
-    /// * `ends`: The index behind the last one along each.
-    /// * `strides`: The steps, which may be negative.
+    /// * `with`: The attributes, see [`StridedSliceAttributes`].
     fn strided_slice(
         &self,
         launch: Launch,
         out: &mut TensorMut<'_>,
         x: &TensorRef<'_>,
-        axes: &[i64],
-        starts: &[i64],
-        ends: &[i64],
-        strides: &[i64],
+        with: &StridedSliceAttributes<'_>,
     ) -> Result<()> {
         Err(Error::unsupported("strided_slice"))
     }
@@ -81,19 +64,13 @@ pub trait Slicing: Send + Sync {
     ///
     /// * `dx`: The gradient of `x`.
     /// * `dout`: The gradient of the result.
-    /// * `axes`: As for `strided_slice`.
-    /// * `starts`: As for `strided_slice`.
-    /// * `ends`: As for `strided_slice`.
-    /// * `strides`: As for `strided_slice`.
+    /// * `with`: The attributes, see [`StridedSliceAttributes`].
     fn strided_slice_grad(
         &self,
         launch: Launch,
         dx: &mut TensorMut<'_>,
         dout: &TensorRef<'_>,
-        axes: &[i64],
-        starts: &[i64],
-        ends: &[i64],
-        strides: &[i64],
+        with: &StridedSliceAttributes<'_>,
     ) -> Result<()> {
         Err(Error::unsupported("strided_slice_grad"))
     }
@@ -161,24 +138,14 @@ pub trait Slicing: Send + Sync {
     /// * `dx`: The gradient of the tensor, zero in the part.
     /// * `dvalues`: The gradient of the values, summed where they were broadcast.
     /// * `dout`: The gradient of the result.
-    /// * `axes`: The dimensions that are cut.
-    /// * `starts`: The first index along each dimension.
-    /// * `ends`: The index behind the last one along each.
-    /// * `steps`: The steps, which may be negative.
-    /// * `decrease_axes`: Dimensions of one that the values lack.
-    /// * `none_axes`: Positions at which the values have an additional dimension of length one.
+    /// * `with`: The attributes, see [`SetValueGradAttributes`].
     fn set_value_grad(
         &self,
         launch: Launch,
         dx: Option<&mut TensorMut<'_>>,
         dvalues: Option<&mut TensorMut<'_>>,
         dout: &TensorRef<'_>,
-        axes: &[i64],
-        starts: &[i64],
-        ends: &[i64],
-        steps: &[i64],
-        decrease_axes: &[i64],
-        none_axes: &[i64],
+        with: &SetValueGradAttributes<'_>,
     ) -> Result<()> {
         Err(Error::unsupported("set_value_grad"))
     }
@@ -215,8 +182,8 @@ pub trait Slicing: Send + Sync {
     ///
     /// * `dx`: The gradient of `x`.
     /// * `dout`: The gradient of the result.
-    /// * `shifts`: As for `roll`.
-    /// * `axis`: As for `roll`.
+    /// * `shifts`: Number of places along each dimension.
+    /// * `axis`: The dimensions. None stands for the elements in row-major order.
     fn roll_grad(
         &self,
         launch: Launch,
@@ -247,7 +214,7 @@ pub trait Slicing: Send + Sync {
     ///
     /// * `dx`: The gradient of `x`.
     /// * `dout`: The gradient of the result.
-    /// * `axis`: As for `transpose`.
+    /// * `axis`: Which dimension comes at each place.
     fn transpose_grad(
         &self,
         launch: Launch,

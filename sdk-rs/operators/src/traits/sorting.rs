@@ -3,12 +3,16 @@
 //! Elements by their order.
 
 use tenon::device::{Error, Result};
+use tenon_operators::attributes::{
+    KthvalueAttributes, MedianAttributes, MedianGradAttributes, MedianGradOfEqualAttributes, TopkAttributes,
+};
 use tenon_operators::{Launch, TensorMut, TensorRef};
 
 /// Elements by their order.
 ///
 /// NaN counts as larger than any number and equal to itself. Sorting is stable, also from the largest down.
 #[allow(unused_variables, reason = "the parameters of a method that is not implemented")]
+#[allow(clippy::too_many_arguments, reason = "some operators have that many tensors")]
 pub trait Sorting: Send + Sync {
     /// Sorts the elements along a dimension.
     ///
@@ -53,31 +57,20 @@ pub trait Sorting: Send + Sync {
     /// * `out`: The elements.
     /// * `indices`: The indices that they had in the input.
     /// * `x`: The input.
-    /// * `k`: Number of elements.
-    /// * `axis`: The dimension; negative numbers count from the end.
-    /// * `largest`: True if they are the largest ones.
+    /// * `with`: The attributes, see [`TopkAttributes`].
     fn topk(
         &self,
         launch: Launch,
         out: &mut TensorMut<'_>,
         indices: &mut TensorMut<'_>,
         x: &TensorRef<'_>,
-        k: i64,
-        axis: i64,
-        largest: bool,
+        with: &TopkAttributes,
     ) -> Result<()> {
         Err(Error::unsupported("topk"))
     }
 
     /// Computes the shape of an output of [`topk`](Self::topk).
-    fn topk_out_shape(
-        &self,
-        launch: Launch,
-        x: &TensorRef<'_>,
-        k: i64,
-        axis: i64,
-        largest: bool,
-    ) -> Result<Vec<usize>> {
+    fn topk_out_shape(&self, launch: Launch, x: &TensorRef<'_>, with: &TopkAttributes) -> Result<Vec<usize>> {
         Err(Error::unsupported("topk_out_shape"))
     }
 
@@ -86,9 +79,7 @@ pub trait Sorting: Send + Sync {
         &self,
         launch: Launch,
         x: &TensorRef<'_>,
-        k: i64,
-        axis: i64,
-        largest: bool,
+        with: &TopkAttributes,
     ) -> Result<Vec<usize>> {
         Err(Error::unsupported("topk_indices_shape"))
     }
@@ -115,18 +106,14 @@ pub trait Sorting: Send + Sync {
     /// * `out`: The elements.
     /// * `indices`: The indices that they had in the input.
     /// * `x`: The input.
-    /// * `k`: Which element, counted from 1.
-    /// * `axis`: The dimension; negative numbers count from the end.
-    /// * `keep_dim`: True if the dimension stays, with the length one.
+    /// * `with`: The attributes, see [`KthvalueAttributes`].
     fn kthvalue(
         &self,
         launch: Launch,
         out: &mut TensorMut<'_>,
         indices: &mut TensorMut<'_>,
         x: &TensorRef<'_>,
-        k: i64,
-        axis: i64,
-        keep_dim: bool,
+        with: &KthvalueAttributes,
     ) -> Result<()> {
         Err(Error::unsupported("kthvalue"))
     }
@@ -176,8 +163,8 @@ pub trait Sorting: Send + Sync {
     /// * `dx`: The gradient of the input.
     /// * `indices`: The indices of the result.
     /// * `dout`: The gradient of the result.
-    /// * `axis`: As for `mode`.
-    /// * `keep_dim`: As for `mode`.
+    /// * `axis`: The dimension; negative numbers count from the end.
+    /// * `keep_dim`: True if the dimension stays, with the length one.
     fn mode_grad(
         &self,
         launch: Launch,
@@ -253,20 +240,14 @@ pub trait Sorting: Send + Sync {
     /// * `out`: The medians.
     /// * `indices`: The indices of the elements, in row-major order of the dimensions that are reduced; -1 for none. With `avg` there is one more dimension, of the two elements in the middle.
     /// * `x`: The input.
-    /// * `axis`: The dimensions, all if there are none.
-    /// * `keep_dim`: True if the dimensions stay, with the length one.
-    /// * `mode`: `avg` or `min`.
-    /// * `ignore_nan`: True if NaN does not count.
+    /// * `with`: The attributes, see [`MedianAttributes`].
     fn median(
         &self,
         launch: Launch,
         out: &mut TensorMut<'_>,
         indices: &mut TensorMut<'_>,
         x: &TensorRef<'_>,
-        axis: &[i64],
-        keep_dim: bool,
-        mode: &str,
-        ignore_nan: bool,
+        with: &MedianAttributes<'_>,
     ) -> Result<()> {
         Err(Error::unsupported("median"))
     }
@@ -278,18 +259,14 @@ pub trait Sorting: Send + Sync {
     /// * `dx`: The gradient of the input.
     /// * `indices`: The indices of the result.
     /// * `dout`: The gradient of the result.
-    /// * `axis`: As for `median`.
-    /// * `keep_dim`: As for `median`.
-    /// * `mode`: As for `median`.
+    /// * `with`: The attributes, see [`MedianGradAttributes`].
     fn median_grad(
         &self,
         launch: Launch,
         dx: &mut TensorMut<'_>,
         indices: &TensorRef<'_>,
         dout: &TensorRef<'_>,
-        axis: &[i64],
-        keep_dim: bool,
-        mode: &str,
+        with: &MedianGradAttributes<'_>,
     ) -> Result<()> {
         Err(Error::unsupported("median_grad"))
     }
@@ -304,9 +281,7 @@ pub trait Sorting: Send + Sync {
     /// * `median`: The result.
     /// * `indices`: The indices of the result.
     /// * `dout`: The gradient of the result.
-    /// * `axis`: As for `median`.
-    /// * `keep_dim`: As for `median`.
-    /// * `mode`: As for `median`.
+    /// * `with`: The attributes, see [`MedianGradOfEqualAttributes`].
     fn median_grad_of_equal(
         &self,
         launch: Launch,
@@ -315,9 +290,7 @@ pub trait Sorting: Send + Sync {
         median: &TensorRef<'_>,
         indices: &TensorRef<'_>,
         dout: &TensorRef<'_>,
-        axis: &[i64],
-        keep_dim: bool,
-        mode: &str,
+        with: &MedianGradOfEqualAttributes<'_>,
     ) -> Result<()> {
         Err(Error::unsupported("median_grad_of_equal"))
     }

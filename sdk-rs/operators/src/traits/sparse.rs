@@ -3,6 +3,7 @@
 //! Convolution and pooling of sparse voxels, and products of sparse matrices.
 
 use tenon::device::{Error, Result};
+use tenon_operators::attributes::SparseConvolutionAttributes;
 use tenon_operators::{Launch, TensorMut, TensorRef};
 
 /// Convolution and pooling of sparse voxels, and products of sparse matrices.
@@ -10,6 +11,7 @@ use tenon_operators::{Launch, TensorMut, TensorRef};
 /// A layer of sparse voxels has a list of pairs for each element of its window: which voxel of the input belongs to which voxel
 /// of the result. `pairs` is `[elements, 2, room]`, and `counts` the number of pairs of each element.
 #[allow(unused_variables, reason = "the parameters of a method that is not implemented")]
+#[allow(clippy::too_many_arguments, reason = "some operators have that many tensors")]
 pub trait Sparse: Send + Sync {
     /// Computes a convolution of sparse voxels.
     ///
@@ -23,9 +25,7 @@ pub trait Sparse: Send + Sync {
     /// * `pairs`: The pairs, as integers.
     /// * `counts`: The numbers of pairs, as integers.
     /// * `bias`: The bias, `[features]`.
-    /// * `voxels`: The number of voxels of the result.
-    /// * `inverse`: True if the voxel of the result comes first in a pair, not that of the input.
-    /// * `submanifold`: True if input and result have the same voxels.
+    /// * `with`: The attributes, see [`SparseConvolutionAttributes`].
     fn sparse_convolution(
         &self,
         launch: Launch,
@@ -35,9 +35,7 @@ pub trait Sparse: Send + Sync {
         pairs: &TensorRef<'_>,
         counts: &TensorRef<'_>,
         bias: Option<&TensorRef<'_>>,
-        voxels: i64,
-        inverse: bool,
-        submanifold: bool,
+        with: &SparseConvolutionAttributes,
     ) -> Result<()> {
         Err(Error::unsupported("sparse_convolution"))
     }
@@ -51,9 +49,7 @@ pub trait Sparse: Send + Sync {
         pairs: &TensorRef<'_>,
         counts: &TensorRef<'_>,
         bias: Option<&TensorRef<'_>>,
-        voxels: i64,
-        inverse: bool,
-        submanifold: bool,
+        with: &SparseConvolutionAttributes,
     ) -> Result<Vec<usize>> {
         Err(Error::unsupported("sparse_convolution_out_shape"))
     }

@@ -3,6 +3,7 @@
 //! The functions of Bessel, Gauss and gamma, and parts of limited norm.
 
 use tenon::device::{Error, Result};
+use tenon_operators::attributes::RenormAttributes;
 use tenon_operators::{Launch, TensorMut, TensorRef};
 
 /// The functions of Bessel, Gauss and gamma, and parts of limited norm.
@@ -89,17 +90,13 @@ pub trait Special: Send + Sync {
     ///
     /// * `out`: The result. It may be the same memory as `x`.
     /// * `x`: The tensor.
-    /// * `p`: The order of the norm.
-    /// * `axis`: The dimension.
-    /// * `max_norm`: The largest norm.
+    /// * `with`: The attributes, see [`RenormAttributes`].
     fn renorm(
         &self,
         launch: Launch,
         out: &mut TensorMut<'_>,
         x: &TensorRef<'_>,
-        p: f64,
-        axis: i64,
-        max_norm: f64,
+        with: &RenormAttributes,
     ) -> Result<()> {
         Err(Error::unsupported("renorm"))
     }

@@ -3,6 +3,7 @@
 //! Discrete Fourier transforms, and overlapping frames of signals.
 
 use tenon::device::{Error, Result};
+use tenon_operators::attributes::{FftC2cAttributes, FftC2rAttributes, FftR2cAttributes, FrameAttributes};
 use tenon_operators::{Launch, TensorMut, TensorRef};
 
 /// Discrete Fourier transforms, and overlapping frames of signals.
@@ -16,17 +17,13 @@ pub trait Spectrum: Send + Sync {
     ///
     /// * `out`: The transforms.
     /// * `x`: The signals.
-    /// * `axes`: The dimensions of a signal.
-    /// * `normalization`: `backward`, `forward` or `ortho`.
-    /// * `forward`: The direction.
+    /// * `with`: The attributes, see [`FftC2cAttributes`].
     fn fft_c2c(
         &self,
         launch: Launch,
         out: &mut TensorMut<'_>,
         x: &TensorRef<'_>,
-        axes: &[i64],
-        normalization: &str,
-        forward: bool,
+        with: &FftC2cAttributes<'_>,
     ) -> Result<()> {
         Err(Error::unsupported("fft_c2c"))
     }
@@ -37,17 +34,13 @@ pub trait Spectrum: Send + Sync {
     ///
     /// * `dx`: The gradient of `x`.
     /// * `dout`: The gradient of the transforms.
-    /// * `axes`: As for `fft_c2c`.
-    /// * `normalization`: As for `fft_c2c`.
-    /// * `forward`: As for `fft_c2c`.
+    /// * `with`: The attributes, see [`FftC2cAttributes`].
     fn fft_c2c_grad(
         &self,
         launch: Launch,
         dx: &mut TensorMut<'_>,
         dout: &TensorRef<'_>,
-        axes: &[i64],
-        normalization: &str,
-        forward: bool,
+        with: &FftC2cAttributes<'_>,
     ) -> Result<()> {
         Err(Error::unsupported("fft_c2c_grad"))
     }
@@ -56,19 +49,13 @@ pub trait Spectrum: Send + Sync {
     ///
     /// * `out`: The transforms, complex.
     /// * `x`: The signals.
-    /// * `axes`: The dimensions of a signal.
-    /// * `normalization`: `backward`, `forward` or `ortho`.
-    /// * `forward`: The direction.
-    /// * `onesided`: True if the transform has only the first `n / 2 + 1` elements along the last of `axes`; the others are their conjugates.
+    /// * `with`: The attributes, see [`FftR2cAttributes`].
     fn fft_r2c(
         &self,
         launch: Launch,
         out: &mut TensorMut<'_>,
         x: &TensorRef<'_>,
-        axes: &[i64],
-        normalization: &str,
-        forward: bool,
-        onesided: bool,
+        with: &FftR2cAttributes<'_>,
     ) -> Result<()> {
         Err(Error::unsupported("fft_r2c"))
     }
@@ -77,19 +64,13 @@ pub trait Spectrum: Send + Sync {
     ///
     /// * `dx`: The gradient of `x`, real.
     /// * `dout`: The gradient of the transforms.
-    /// * `axes`: As for `fft_r2c`.
-    /// * `normalization`: As for `fft_r2c`.
-    /// * `forward`: As for `fft_r2c`.
-    /// * `onesided`: As for `fft_r2c`.
+    /// * `with`: The attributes, see [`FftR2cAttributes`].
     fn fft_r2c_grad(
         &self,
         launch: Launch,
         dx: &mut TensorMut<'_>,
         dout: &TensorRef<'_>,
-        axes: &[i64],
-        normalization: &str,
-        forward: bool,
-        onesided: bool,
+        with: &FftR2cAttributes<'_>,
     ) -> Result<()> {
         Err(Error::unsupported("fft_r2c_grad"))
     }
@@ -101,19 +82,13 @@ pub trait Spectrum: Send + Sync {
     ///
     /// * `out`: The transforms, real.
     /// * `x`: The first half of the signals.
-    /// * `axes`: The dimensions of a signal.
-    /// * `normalization`: `backward`, `forward` or `ortho`.
-    /// * `forward`: The direction.
-    /// * `last_dim_size`: The length of `out` along the last of `axes`; 0 stands for an even one.
+    /// * `with`: The attributes, see [`FftC2rAttributes`].
     fn fft_c2r(
         &self,
         launch: Launch,
         out: &mut TensorMut<'_>,
         x: &TensorRef<'_>,
-        axes: &[i64],
-        normalization: &str,
-        forward: bool,
-        last_dim_size: i64,
+        with: &FftC2rAttributes<'_>,
     ) -> Result<()> {
         Err(Error::unsupported("fft_c2r"))
     }
@@ -122,19 +97,13 @@ pub trait Spectrum: Send + Sync {
     ///
     /// * `dx`: The gradient of `x`, complex.
     /// * `dout`: The gradient of the transforms.
-    /// * `axes`: As for `fft_c2r`.
-    /// * `normalization`: As for `fft_c2r`.
-    /// * `forward`: As for `fft_c2r`.
-    /// * `last_dim_size`: As for `fft_c2r`.
+    /// * `with`: The attributes, see [`FftC2rAttributes`].
     fn fft_c2r_grad(
         &self,
         launch: Launch,
         dx: &mut TensorMut<'_>,
         dout: &TensorRef<'_>,
-        axes: &[i64],
-        normalization: &str,
-        forward: bool,
-        last_dim_size: i64,
+        with: &FftC2rAttributes<'_>,
     ) -> Result<()> {
         Err(Error::unsupported("fft_c2r_grad"))
     }
@@ -146,17 +115,13 @@ pub trait Spectrum: Send + Sync {
     ///
     /// * `out`: The frames.
     /// * `x`: The signals.
-    /// * `frame_length`: The number of elements of a frame.
-    /// * `hop_length`: The number of elements from the start of a frame to that of the next one.
-    /// * `axis`: The dimension of the signals: -1 or 0.
+    /// * `with`: The attributes, see [`FrameAttributes`].
     fn frame(
         &self,
         launch: Launch,
         out: &mut TensorMut<'_>,
         x: &TensorRef<'_>,
-        frame_length: i64,
-        hop_length: i64,
-        axis: i64,
+        with: &FrameAttributes,
     ) -> Result<()> {
         Err(Error::unsupported("frame"))
     }
@@ -167,17 +132,13 @@ pub trait Spectrum: Send + Sync {
     ///
     /// * `dx`: The gradient of `x`.
     /// * `dout`: The gradient of the frames.
-    /// * `frame_length`: As for `frame`.
-    /// * `hop_length`: As for `frame`.
-    /// * `axis`: As for `frame`.
+    /// * `with`: The attributes, see [`FrameAttributes`].
     fn frame_grad(
         &self,
         launch: Launch,
         dx: &mut TensorMut<'_>,
         dout: &TensorRef<'_>,
-        frame_length: i64,
-        hop_length: i64,
-        axis: i64,
+        with: &FrameAttributes,
     ) -> Result<()> {
         Err(Error::unsupported("frame_grad"))
     }

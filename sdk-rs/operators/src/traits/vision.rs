@@ -3,12 +3,14 @@
 //! Samples and boxes in images.
 
 use tenon::device::{Error, Result};
+use tenon_operators::attributes::{GridSampleAttributes, RoiAlignAttributes};
 use tenon_operators::{Launch, TensorMut, TensorRef};
 
 /// Samples and boxes in images.
 ///
 /// Images are `[batch, channels, height, width]`. A box is its corners `x1, y1, x2, y2`.
 #[allow(unused_variables, reason = "the parameters of a method that is not implemented")]
+#[allow(clippy::too_many_arguments, reason = "some operators have that many tensors")]
 pub trait Vision: Send + Sync {
     /// Samples images at the points of a grid.
     ///
@@ -24,18 +26,14 @@ pub trait Vision: Send + Sync {
     /// * `out`: The samples, `[batch, channels, …]` with the spatial dimensions of the grid.
     /// * `x`: The images, `[batch, channels, height, width]` or `[batch, channels, depth, height, width]`.
     /// * `grid`: The points, `[batch, …, 2]` or `[batch, …, 3]`, with as many dimensions as the images.
-    /// * `mode`: `bilinear`, `nearest` or `bicubic`.
-    /// * `padding_mode`: `zeros`, `border` or `reflection`.
-    /// * `align_corners`: True if -1 and 1 are centres of pixels.
+    /// * `with`: The attributes, see [`GridSampleAttributes`].
     fn grid_sample(
         &self,
         launch: Launch,
         out: &mut TensorMut<'_>,
         x: &TensorRef<'_>,
         grid: &TensorRef<'_>,
-        mode: &str,
-        padding_mode: &str,
-        align_corners: bool,
+        with: &GridSampleAttributes<'_>,
     ) -> Result<()> {
         Err(Error::unsupported("grid_sample"))
     }
@@ -49,9 +47,7 @@ pub trait Vision: Send + Sync {
     /// * `x`: The images.
     /// * `grid`: The points.
     /// * `dout`: The gradient of the samples.
-    /// * `mode`: As for `grid_sample`.
-    /// * `padding_mode`: As for `grid_sample`.
-    /// * `align_corners`: As for `grid_sample`.
+    /// * `with`: The attributes, see [`GridSampleAttributes`].
     fn grid_sample_grad(
         &self,
         launch: Launch,
@@ -60,9 +56,7 @@ pub trait Vision: Send + Sync {
         x: &TensorRef<'_>,
         grid: &TensorRef<'_>,
         dout: &TensorRef<'_>,
-        mode: &str,
-        padding_mode: &str,
-        align_corners: bool,
+        with: &GridSampleAttributes<'_>,
     ) -> Result<()> {
         Err(Error::unsupported("grid_sample_grad"))
     }
@@ -80,11 +74,7 @@ pub trait Vision: Send + Sync {
     /// * `x`: The images.
     /// * `boxes`: The regions, a row for each: the index of its image and its corners, or only its corners with `boxes_num`.
     /// * `boxes_num`: The number of rows of `boxes` that belong to each image, as integers.
-    /// * `pooled_height`: The number of cells in a column.
-    /// * `pooled_width`: The number of cells in a row.
-    /// * `spatial_scale`: The factor from corners to pixels.
-    /// * `sampling_ratio`: The number of samples of a cell in each direction; 0 or less: that of pixels, rounded up.
-    /// * `aligned`: True if corners are shifted by half a pixel.
+    /// * `with`: The attributes, see [`RoiAlignAttributes`].
     fn roi_align(
         &self,
         launch: Launch,
@@ -92,11 +82,7 @@ pub trait Vision: Send + Sync {
         x: &TensorRef<'_>,
         boxes: &TensorRef<'_>,
         boxes_num: Option<&TensorRef<'_>>,
-        pooled_height: i64,
-        pooled_width: i64,
-        spatial_scale: f64,
-        sampling_ratio: i64,
-        aligned: bool,
+        with: &RoiAlignAttributes,
     ) -> Result<()> {
         Err(Error::unsupported("roi_align"))
     }
@@ -107,11 +93,7 @@ pub trait Vision: Send + Sync {
     /// * `boxes`: As for `roi_align`.
     /// * `boxes_num`: As for `roi_align`.
     /// * `dout`: The gradient of the means.
-    /// * `pooled_height`: As for `roi_align`.
-    /// * `pooled_width`: As for `roi_align`.
-    /// * `spatial_scale`: As for `roi_align`.
-    /// * `sampling_ratio`: As for `roi_align`.
-    /// * `aligned`: As for `roi_align`.
+    /// * `with`: The attributes, see [`RoiAlignAttributes`].
     fn roi_align_grad(
         &self,
         launch: Launch,
@@ -119,11 +101,7 @@ pub trait Vision: Send + Sync {
         boxes: &TensorRef<'_>,
         boxes_num: Option<&TensorRef<'_>>,
         dout: &TensorRef<'_>,
-        pooled_height: i64,
-        pooled_width: i64,
-        spatial_scale: f64,
-        sampling_ratio: i64,
-        aligned: bool,
+        with: &RoiAlignAttributes,
     ) -> Result<()> {
         Err(Error::unsupported("roi_align_grad"))
     }

@@ -8,6 +8,8 @@ use proc_macro2::TokenStream;
 use quote::quote;
 
 use crate::emit::emitter::{EmitError, Emitter, Job};
+use crate::emit::rust::operators::attribute_imports;
+use crate::emit::rust::text::imports::Used;
 use crate::emit::rust::types::raw_types::{convention, raw_param, raw_result};
 use crate::emit::rust::{Context, group_files, names};
 use crate::grammar::outputs::{self, OutputKind};
@@ -49,16 +51,24 @@ fn root(interface: &Interface, groups: &[GroupId]) -> TokenStream {
 
 fn module(context: Context, summary: &str, functions: &[&Function]) -> TokenStream {
     let doc = of_file(summary);
-    let functions = functions.iter().map(|function| self::function(context, function));
+    let functions: TokenStream = functions.iter().map(|function| self::function(context, function)).collect();
+    let used = Used::by(&functions);
+    let names = ["BOOL", "COMPLEX", "DataType", "FLOAT", "INTEGER", "Method", "enter", "rules", "wide"];
+    let names = used.import(quote!(crate::compute), &names);
+    let attributes = context
+        .spec
+        .operators
+        .as_ref()
+        .map(|operators| attribute_imports(quote!(tenon_operators::attributes), operators, &used));
     let interfaces = context.interface.uses.iter().map(|id| context.spec.interfaces[id.0].ident());
     quote! {
         #doc
 
         #(use crate::#interfaces;)*
-        #[allow(unused_imports, reason = "the steps of the functions determine which of the names are used")]
-        use crate::compute::{BOOL, COMPLEX, DataType, FLOAT, INTEGER, Method, enter, rules, wide};
+        #names
+        #attributes
 
-        #(#functions)*
+        #functions
     }
 }
 

@@ -1,6 +1,7 @@
 //! The steps of a function as statements.
 
 use crate::emit::rust::attribute::data_type;
+use crate::emit::rust::operators::arguments;
 use proc_macro2::{Ident, Literal, TokenStream};
 use quote::{ToTokens, format_ident, quote};
 
@@ -90,9 +91,10 @@ impl<'a> Writer<'a> {
         let operands: Vec<TokenStream> = call.arguments.iter().map(|value| self.operand(value)).collect();
         let names: Vec<Ident> =
             method.inputs.iter().map(|input| names::snake(&method.operator.variable_name(*input))).collect();
-        let attributes = self.attributes(call, method);
+        let attributes = arguments(method, &self.attributes(call, method));
         let (described, name) = (describe(method), names::snake(&method.name));
-        let work = quote!(|device, launch, out, [#(#names),*]| device.#name(launch, out, #(#names,)* #(#attributes),*));
+        let work =
+            quote!(|device, launch, out, [#(#names),*]| device.#name(launch, out, #(#names,)* #attributes));
         match target {
             Some(target) => quote!(call.write(&#described, #target, [#(#operands),*], #work)),
             None => quote!(call.formula(&#described, [#(#operands),*], #work)),
@@ -190,7 +192,7 @@ impl<'a> Writer<'a> {
                 self.kernel_input(operator.arity(*input), value, tensors.get(index))
             })
             .collect();
-        let attributes = self.attributes(&step.call, method);
+        let attributes = arguments(method, &self.attributes(&step.call, method));
         let (described, name) = (describe(method), names::snake(&method.name));
         let first = plain.first().map_or_else(
             || match step.targets.first() {
@@ -206,7 +208,7 @@ impl<'a> Writer<'a> {
         self.statements.push(quote! {
             #drawn
             call.run(&#described, #first, |device, launch| {
-                device.#name(launch, #(#results,)* #(#inputs,)* #(#attributes,)* #random)
+                device.#name(launch, #(#results,)* #(#inputs,)* #attributes #random)
             })?;
             #(#finish)*
         });

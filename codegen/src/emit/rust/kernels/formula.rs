@@ -4,6 +4,7 @@ use proc_macro2::{Ident, Literal, TokenStream};
 use quote::quote;
 
 use super::names;
+use crate::emit::rust::operators::arguments;
 use crate::formula::{Ty, Variable};
 use crate::model::{
     AttributeValue, Elementwise, Kernel, KernelAttribute, KernelInput, KernelOutput, KernelRole, KernelType,
@@ -37,9 +38,9 @@ pub(super) fn body(kernel: &Kernel, operator: &Operator, formulas: &Elementwise)
     let axis = axis.map_or_else(|| quote!(-1), |axis| quote!(self.#axis));
     let computed = |output: &KernelOutput, method: &Method, is_last: bool| {
         let out = names::snake(&operator.output_name(output));
-        let arguments = arguments(kernel, method);
+        let arguments = given(kernel, method);
         let name = names::snake(&method.name);
-        let compute = quote!(|device, launch, #out| device.#name(launch, #out, #(#arguments),*));
+        let compute = quote!(|device, launch, #out| device.#name(launch, #out, #arguments));
         if !matches!(output, KernelOutput::Gradient(_)) {
             return match formulas.result {
                 Ty::Number => quote!(elementwise::result(call, self.#out, &[#(&#views),*], #compute)),
@@ -73,7 +74,7 @@ pub(super) fn body(kernel: &Kernel, operator: &Operator, formulas: &Elementwise)
 }
 
 /// Emits the arguments of a method after the output: tensors, then attributes.
-fn arguments(kernel: &Kernel, method: &Method) -> Vec<TokenStream> {
+fn given(kernel: &Kernel, method: &Method) -> TokenStream {
     let operator = method.operator;
     let tensors = method.inputs.iter().map(|variable| {
         let name = names::snake(&operator.variable_name(*variable));
@@ -83,7 +84,8 @@ fn arguments(kernel: &Kernel, method: &Method) -> Vec<TokenStream> {
         Some(given) => value(given),
         None => constant(kernel.constant(operator, index)),
     });
-    tensors.chain(attributes).collect()
+    let attributes = arguments(method, &attributes.collect::<Vec<_>>());
+    quote!(#(#tensors,)* #attributes)
 }
 
 /// Emits the value of an attribute that a kernel does not get.

@@ -6,6 +6,7 @@ use quote::{ToTokens, quote};
 
 use super::names;
 use crate::emit::rust::attribute::constant;
+use crate::emit::rust::operators::arguments;
 use crate::formula::Variable;
 use crate::model::{
     Arity, AttributeType, Kernel, KernelAttribute, KernelInput, KernelOutput, KernelRole, KernelShape,
@@ -20,7 +21,10 @@ pub(super) fn body(kernel: &Kernel, operator: &Operator) -> TokenStream {
         (0..operator.attributes.len()).map(|index| attribute(kernel, operator, index)).collect();
     let outputs: Vec<Argument> =
         (0..operator.outputs.len()).map(|index| output(kernel, operator, index)).collect();
-    let given: Vec<&TokenStream> = inputs.iter().chain(&attributes).map(|argument| &argument.value).collect();
+    let read: Vec<&TokenStream> = inputs.iter().map(|argument| &argument.value).collect();
+    let values: Vec<TokenStream> = attributes.iter().map(|argument| argument.value.clone()).collect();
+    let with = arguments(&operator.forward(), &values);
+    let given = quote!(#(#read,)* #with);
     let shapes = kernel.outputs.iter().filter_map(|output| shape(operator, output, &given));
     let rule = kernel.shape.as_ref().map(|shape| ruled(kernel, operator, shape, [&inputs, &attributes]));
     let opened = inputs.iter().chain(&attributes).map(|argument| &argument.statement);
@@ -39,7 +43,7 @@ pub(super) fn body(kernel: &Kernel, operator: &Operator) -> TokenStream {
         #rule
         #(#allocated)*
         #drawn
-        call.run(|device, launch| device.#name(launch, #(#results,)* #(#given,)* #seed_and_offset))
+        call.run(|device, launch| device.#name(launch, #(#results,)* #given #seed_and_offset))
     }
 }
 
@@ -66,12 +70,12 @@ fn random(kernel: &Kernel, operator: &Operator) -> (TokenStream, TokenStream) {
 }
 
 /// Emits the statements that set the shape of an output if hosts do not compute it.
-fn shape(operator: &Operator, output: &KernelOutput, given: &[&TokenStream]) -> Option<TokenStream> {
+fn shape(operator: &Operator, output: &KernelOutput, given: &TokenStream) -> Option<TokenStream> {
     let KernelOutput::Output(index) = output else { return None };
     let method = names::snake(&operator.shape(&operator.outputs[*index])?.name);
     let name = names::snake(&operator.output_name(output));
     Some(quote! {
-        let dims = call.run(|device, launch| device.#method(launch, #(#given),*))?;
+        let dims = call.run(|device, launch| device.#method(launch, #given))?;
         self.#name.reshape(&dims)?;
     })
 }

@@ -8,6 +8,7 @@ use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote};
 
 use crate::emit::emitter::{EmitError, Emitter, Job};
+use crate::emit::rust::operators::attribute_imports;
 use crate::emit::rust::text::imports::Used;
 use crate::emit::rust::{group_files, names};
 use crate::formula::Variable;
@@ -85,6 +86,7 @@ impl Context<'_> {
         let lists = used.import(quote!(crate::kernel), &["FLOATS", "INTEGERS", "BOOL", "COMPLEX", "kernel"]);
         let names = ["Any", "Call", "IntArray", "Output", "Plain", "Registry", "Run", "Scalar", "Tensor"];
         let names = used.import(quote!(crate::kernel), &names);
+        let attributes = attribute_imports(quote!(tenon_operators::attributes), self.operators, &used);
         quote! {
             #doc
             #(#device)*
@@ -92,6 +94,7 @@ impl Context<'_> {
             #(#modules)*
             #lists
             #names
+            #attributes
 
             #code
         }

@@ -1,6 +1,7 @@
 //! The list of the methods of operators, from which macros make what nobody reads: calls by name, calls of kernels, and
 //! what only passes a call on.
 
+use super::attributes::struct_name;
 use super::methods;
 use crate::emit::emitter::{EmitError, Emitter, Job};
 use crate::emit::rust::attribute::constant;
@@ -25,8 +26,8 @@ const HEAD: &str = "\
 
 /// Calls a macro with the methods of operators, by group.
 ///
-/// A method has its name, its outputs, its inputs, its attributes with their defaults, the integers that its random numbers
-/// depend on, and what the CPU device computes it with: `kernel` and `formula` name a function, `gradient` the tensors that
+/// A method has its name, its outputs, its inputs, its attributes with their defaults (in braces after the struct that the
+/// method takes them as, if it does), the integers that its random numbers depend on, and what the CPU device computes it with: `kernel` and `formula` name a function, `gradient` the tensors that
 /// its formula uses too, `same` is the gradient of an operand that the result equals, and `shape` names the function of a
 /// shape and what it takes.
 #[doc(hidden)]
@@ -67,6 +68,10 @@ fn line(group: &OperatorGroup, method: &Method) -> String {
     let outputs = of(|kind| matches!(kind, ParameterKind::Output(_)));
     let inputs = of(|kind| matches!(kind, ParameterKind::Input(_)));
     let attributes = of(|kind| matches!(kind, ParameterKind::Attribute(_)));
+    let attributes = match struct_name(method) {
+        Some(name) => format!("{{{name}; {attributes}}}"),
+        None => attributes,
+    };
     let is_random = |parameter: &&Parameter| parameter.kind == ParameterKind::Random;
     let random =
         parameters.iter().filter(is_random).map(|it| it.name.as_str()).collect::<Vec<_>>().join(", ");

@@ -1,6 +1,7 @@
 //! Operators in Rust: the traits, one for each group, the list of their methods, from which macros implement the traits, the
 //! loops of formulas, and the plans of those that other operators compute.
 
+mod attributes;
 mod expression;
 mod formulas;
 mod list;
@@ -10,6 +11,8 @@ mod signature;
 mod table;
 mod traits;
 
+pub use attributes::OperatorAttributes;
+pub(super) use attributes::{arguments, imports as attribute_imports};
 pub use formulas::Formulas;
 pub use list::OperatorList;
 pub use plans::OperatorPlans;
@@ -38,11 +41,12 @@ fn trait_name(group: &OperatorGroup) -> Ident {
 fn files(
     job: &Job,
     root: impl Fn(&Operators) -> TokenStream,
-    module: impl Fn(&OperatorGroup) -> TokenStream,
+    module: impl Fn(&Operators, &OperatorGroup) -> TokenStream,
 ) -> Result<Vec<Output>, EmitError> {
     let Some(operators) = &job.spec.operators else { return Ok(Vec::new()) };
     let groups = operators.groups.iter();
-    let modules = groups.map(|group| (&*group.name, count(methods(group).len(), "method"), module(group)));
+    let modules =
+        groups.map(|group| (&*group.name, count(methods(group).len(), "method"), module(operators, group)));
     let note = count(operators.groups.len(), "group");
     group_files(&job.stamp.operators(operators), note, root(operators), modules)
 }

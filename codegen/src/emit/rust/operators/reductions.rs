@@ -3,6 +3,7 @@
 use proc_macro2::{Ident, Literal, TokenStream};
 use quote::{format_ident, quote};
 
+use super::attributes::struct_name;
 use super::expression::{bound, expression, number};
 use super::formulas::call;
 use crate::emit::rust::doc::markdown;
@@ -150,7 +151,7 @@ impl Function<'_> {
         if self.reduction.of_all {
             quote!(Along::Everything)
         } else {
-            quote!(Along::named(axis, keep_dim, reduce_all))
+            quote!(Along::named(with.axis, with.keep_dim, with.reduce_all))
         }
     }
 
@@ -163,8 +164,8 @@ impl Function<'_> {
             reduction_equation(self.operator, self.reduction)
         );
         let doc = markdown(&summary);
-        let dimensions =
-            (!self.reduction.of_all).then(|| quote!(axis: &[i64], keep_dim: bool, reduce_all: bool));
+        let attributes = struct_name(&self.operator.forward());
+        let dimensions = attributes.map(|attributes| quote!(with: &#attributes<'_>));
         quote! {
             #doc
             ///

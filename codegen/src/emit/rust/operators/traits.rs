@@ -4,9 +4,11 @@ use crate::emit::rust::doc::{markdown, of_file};
 use proc_macro2::{Ident, TokenStream};
 use quote::quote;
 
-use super::signature::signature;
-use super::{files, methods, names, trait_name};
+use super::attributes::struct_name;
+use super::signature::{is_long, signature};
+use super::{attributes, files, methods, names, trait_name};
 use crate::emit::emitter::{EmitError, Emitter, Job};
+use crate::emit::rust::text::imports::Used;
 use crate::emit::words::operator as words;
 use crate::grammar::outputs::{self, OutputKind};
 use crate::model::{Method, OperatorGroup, Operators, OutputPlace};
@@ -47,12 +49,12 @@ fn root(operators: &Operators) -> TokenStream {
     }
 }
 
-fn module(group: &OperatorGroup) -> TokenStream {
+fn module(operators: &Operators, group: &OperatorGroup) -> TokenStream {
     let methods = methods(group);
     let name = trait_name(group);
     let text = [sentence(&group.summary), group.doc.trim().to_owned()];
     let group_doc = markdown(text.join("\n\n").trim());
-    let methods = methods.iter().map(|method| {
+    let emitted = methods.iter().map(|method| {
         let (doc, signature, name) = (markdown(&description(method)), signature(method), &method.name);
         quote! {
             #doc
@@ -61,17 +63,24 @@ fn module(group: &OperatorGroup) -> TokenStream {
             }
         }
     });
+    let many = methods.iter().any(is_long).then(
+        || quote!(#[allow(clippy::too_many_arguments, reason = "some operators have that many tensors")]),
+    );
     let inner = of_file(&group.summary);
+    let emitted: TokenStream = emitted.collect();
+    let attributes = attributes::imports(quote!(tenon_operators::attributes), operators, &Used::by(&emitted));
     quote! {
         #inner
 
         use tenon::device::{Error, Result};
         use tenon_operators::{Launch, TensorMut, TensorRef};
+        #attributes
 
         #group_doc
         #[allow(unused_variables, reason = "the parameters of a method that is not implemented")]
+        #many
         pub trait #name: Send + Sync {
-            #(#methods)*
+            #emitted
         }
     }
 }
@@ -79,8 +88,16 @@ fn module(group: &OperatorGroup) -> TokenStream {
 /// Formats the documentation of a method: what it computes, and its parameters.
 fn description(method: &Method) -> String {
     let words = words::method(method, |name| format!("[`{name}`](Self::{name})"));
-    let parameters = words.parameters.iter().map(|(name, doc)| format!("* `{name}`: {doc}"));
-    let parameters: Vec<String> = parameters.collect();
+    let with = struct_name(method);
+    let has_struct = with.is_some();
+    let is_in_struct =
+        |name: &String| has_struct && method.attributes().any(|attribute| attribute.name == *name);
+    let parameters = words.parameters.iter().filter(|(name, _)| !is_in_struct(name));
+    let parameters = parameters.map(|(name, doc)| format!("* `{name}`: {doc}"));
+    let with = with
+        .filter(|_| !words.parameters.is_empty())
+        .map(|name| format!("* `with`: The attributes, see [`{name}`]."));
+    let parameters: Vec<String> = parameters.chain(with).collect();
     let parts = [words.summary, words.equation, words.doc, parameters.join("\n")];
     parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n\n")
 }

@@ -3,10 +3,12 @@
 //! Operators with kernels.
 
 use tenon::device::{Error, Result};
+use tenon_operators::attributes::BlendAttributes;
 use tenon_operators::{Launch, TensorMut, TensorRef};
 
 /// Operators with kernels.
 #[allow(unused_variables, reason = "the parameters of a method that is not implemented")]
+#[allow(clippy::too_many_arguments, reason = "some operators have that many tensors")]
 pub trait Others: Send + Sync {
     /// A mixture of tensors.
     ///
@@ -15,13 +17,7 @@ pub trait Others: Send + Sync {
     /// * `x`: The tensors.
     /// * `bias`: What is added.
     /// * `weights`: The weights.
-    /// * `axis`: The dimension.
-    /// * `sizes`: The sizes.
-    /// * `orders`: The orders.
-    /// * `factors`: The factors.
-    /// * `mode`: The mode.
-    /// * `names`: The names.
-    /// * `others`: The others.
+    /// * `with`: The attributes, see [`BlendAttributes`].
     fn blend(
         &self,
         launch: Launch,
@@ -30,15 +26,24 @@ pub trait Others: Send + Sync {
         x: &[TensorRef<'_>],
         bias: Option<&TensorRef<'_>>,
         weights: Option<&[TensorRef<'_>]>,
-        axis: i64,
-        sizes: &[i64],
-        orders: &[i64],
-        factors: &[f64],
-        mode: &str,
-        names: &[&str],
-        others: &[&str],
+        with: &BlendAttributes<'_>,
     ) -> Result<()> {
         Err(Error::unsupported("blend"))
+    }
+
+    /// Computes the gradient of `blend`.
+    ///
+    /// * `dx`: The gradient of the tensors.
+    /// * `dout`: The gradient of the result.
+    /// * `with`: The attributes, see [`BlendAttributes`].
+    fn blend_grad(
+        &self,
+        launch: Launch,
+        dx: &mut TensorMut<'_>,
+        dout: &TensorRef<'_>,
+        with: &BlendAttributes<'_>,
+    ) -> Result<()> {
+        Err(Error::unsupported("blend_grad"))
     }
 
     /// Random elements.

@@ -2,6 +2,9 @@
 
 use crate::gradient::{assert_close, empty, numbers, spaced};
 use crate::tensor::{REAL, Random, Tensor};
+use tenon_kernels::attributes::{
+    KthvalueAttributes, MedianAttributes, MedianGradAttributes, MedianGradOfEqualAttributes, TopkAttributes,
+};
 use tenon_kernels::{DType, Error, Number, ViewMut, sorting as so};
 
 /// A mode, whether NaN is ignored, a list, its median, and where that is.
@@ -66,7 +69,12 @@ fn rows_are_sorted_and_chosen_from() {
         let (mut out_view, mut place_view): (ViewMut<'_>, ViewMut<'_>) = (out.view_mut(), places.view_mut());
         match case % 2 {
             0 => so::argsort(&mut out_view, &mut place_view, &x.view(), number, descending),
-            _ => so::topk(&mut out_view, &mut place_view, &x.view(), k as i64, number, descending),
+            _ => so::topk(
+                &mut out_view,
+                &mut place_view,
+                &x.view(),
+                &TopkAttributes { k: k as i64, axis: number, largest: descending },
+            ),
         }
         .unwrap();
         for place in out.indices() {
@@ -78,7 +86,12 @@ fn rows_are_sorted_and_chosen_from() {
     }
     let (x, out) = (Tensor::new(DType::F32, &[3], []), Tensor::new(DType::F32, &[4], []));
     let places = Tensor::new(DType::I64, &[4], []);
-    let refused = so::topk(&mut out.view_mut(), &mut places.view_mut(), &x.view(), 4, 0, true);
+    let refused = so::topk(
+        &mut out.view_mut(),
+        &mut places.view_mut(),
+        &x.view(),
+        &TopkAttributes { k: 4, axis: 0, largest: true },
+    );
     assert_eq!(refused, Err(Error::Index { index: 4, len: 3 }));
 }
 
@@ -102,7 +115,12 @@ fn one_element_of_each_row_is_found() {
         let (out, places) = (empty(&mut random, dtype, &out_dims), empty(&mut random, DType::I32, &out_dims));
         let (mut out_view, mut place_view) = (out.view_mut(), places.view_mut());
         match case % 2 {
-            0 => so::kthvalue(&mut out_view, &mut place_view, &x.view(), k as i64, axis as i64, keep),
+            0 => so::kthvalue(
+                &mut out_view,
+                &mut place_view,
+                &x.view(),
+                &KthvalueAttributes { k: k as i64, axis: axis as i64, keep_dim: keep },
+            ),
             _ => so::mode(&mut out_view, &mut place_view, &x.view(), axis as i64, keep),
         }
         .unwrap();
@@ -146,8 +164,13 @@ fn medians_are_in_the_middle() {
         let out = Tensor::new(DType::F64, &[1], []);
         let index_dims: &[usize] = if mode == "avg" { &[1, 2] } else { &[1] };
         let places = Tensor::new(DType::I64, index_dims, []);
-        so::median(&mut out.view_mut(), &mut places.view_mut(), &x.view(), &[1], false, mode, ignore)
-            .unwrap();
+        so::median(
+            &mut out.view_mut(),
+            &mut places.view_mut(),
+            &x.view(),
+            &MedianAttributes { axis: &[1], keep_dim: false, mode, ignore_nan: ignore },
+        )
+        .unwrap();
         assert_close(&numbers(&out), &[wanted], 0.0, list);
         assert_eq!(places.values(), wanted_places.iter().copied().map(Number::Integer).collect::<Vec<_>>());
     }
@@ -176,10 +199,15 @@ fn gradients_equal_differences() {
             let (mut y, mut p, x, axis) = (out.view_mut(), places.view_mut(), x.view(), axis as i64);
             match case % 5 {
                 0 => so::argsort(&mut y, &mut p, &x, axis, keep),
-                1 => so::topk(&mut y, &mut p, &x, 2, axis, keep),
-                2 => so::kthvalue(&mut y, &mut p, &x, 2, axis, keep),
+                1 => so::topk(&mut y, &mut p, &x, &TopkAttributes { k: 2, axis, largest: keep }),
+                2 => so::kthvalue(&mut y, &mut p, &x, &KthvalueAttributes { k: 2, axis, keep_dim: keep }),
                 3 => so::mode(&mut y, &mut p, &x, axis, keep),
-                _ => so::median(&mut y, &mut p, &x, &[axis], keep, modes, false),
+                _ => so::median(
+                    &mut y,
+                    &mut p,
+                    &x,
+                    &MedianAttributes { axis: &[axis], keep_dim: keep, mode: modes, ignore_nan: false },
+                ),
             }
             .unwrap();
             out
@@ -192,7 +220,12 @@ fn gradients_equal_differences() {
                 1 => so::topk_grad(&mut dx, &p, &d, axis),
                 2 => so::kthvalue_grad(&mut dx, &p, &d, axis, keep),
                 3 => so::mode_grad(&mut dx, &p, &d, axis, keep),
-                _ => so::median_grad(&mut dx, &p, &d, &[axis], keep, modes),
+                _ => so::median_grad(
+                    &mut dx,
+                    &p,
+                    &d,
+                    &MedianGradAttributes { axis: &[axis], keep_dim: keep, mode: modes },
+                ),
             }
             .unwrap();
         };
@@ -314,10 +347,24 @@ fn gradient_of_a_median_is_shared_by_equal_elements() {
         let x = Tensor::new(DType::F64, &[list.len(), 1], list.iter().copied().map(Number::Real));
         let (out, dx) = (Tensor::new(DType::F64, &[1], []), Tensor::new(DType::F64, &x.dims, []));
         let places = Tensor::new(DType::I64, if mode == "avg" { &[1, 2] } else { &[1] }, []);
-        so::median(&mut out.view_mut(), &mut places.view_mut(), &x.view(), &[0], false, mode, false).unwrap();
+        so::median(
+            &mut out.view_mut(),
+            &mut places.view_mut(),
+            &x.view(),
+            &MedianAttributes { axis: &[0], keep_dim: false, mode, ignore_nan: false },
+        )
+        .unwrap();
         let dout = Tensor::new(DType::F64, &[1], [Number::Real(6.0)]);
         let (x, median, places, dout) = (x.view(), out.view(), places.view(), dout.view());
-        so::median_grad_of_equal(&mut dx.view_mut(), &x, &median, &places, &dout, &[0], false, mode).unwrap();
+        so::median_grad_of_equal(
+            &mut dx.view_mut(),
+            &x,
+            &median,
+            &places,
+            &dout,
+            &MedianGradOfEqualAttributes { axis: &[0], keep_dim: false, mode },
+        )
+        .unwrap();
         assert_eq!(numbers(&dx), wanted);
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::gradient::{empty, numbers, spaced};
 use crate::tensor::{Random, Tensor};
+use tenon_kernels::attributes::PutAlongAxisAttributes;
 use tenon_kernels::{DType, Error, Number, indexing as ix};
 
 type Four = [f64; 4];
@@ -37,8 +38,14 @@ fn values_along_a_dimension_are_reduced() {
     let ones = Tensor::new(DType::F64, &[4], [Number::Real(1.0); 4]);
     let [out, dx, dv] = [0, 1, 2].map(|_| Tensor::new(DType::F64, &[4], []));
     for (name, own, wanted, wanted_dx, wanted_dv) in cases {
-        ix::put_along_axis(&mut out.view_mut(), &x.view(), &index.view(), &value.view(), 0, name, own)
-            .unwrap();
+        ix::put_along_axis(
+            &mut out.view_mut(),
+            &x.view(),
+            &index.view(),
+            &value.view(),
+            &PutAlongAxisAttributes { axis: 0, reduce: name, include_self: own },
+        )
+        .unwrap();
         crate::gradient::assert_close(&numbers(&out), &wanted, 1e-12, name);
         ix::put_along_axis_grad(
             Some(&mut dx.view_mut()),
@@ -48,16 +55,19 @@ fn values_along_a_dimension_are_reduced() {
             &value.view(),
             &out.view(),
             &ones.view(),
-            0,
-            name,
-            own,
+            &PutAlongAxisAttributes { axis: 0, reduce: name, include_self: own },
         )
         .unwrap();
         crate::gradient::assert_close(&numbers(&dx), &wanted_dx, 1e-12, name);
         crate::gradient::assert_close(&numbers(&dv), &wanted_dv, 1e-12, name);
     }
-    let refused =
-        ix::put_along_axis(&mut out.view_mut(), &x.view(), &index.view(), &value.view(), 0, "max", true);
+    let refused = ix::put_along_axis(
+        &mut out.view_mut(),
+        &x.view(),
+        &index.view(),
+        &value.view(),
+        &PutAlongAxisAttributes { axis: 0, reduce: "max", include_self: true },
+    );
     assert_eq!(refused, Err(Error::Attribute { name: "reduce", value: "max".into() }));
     let integers = Tensor::new(DType::I32, &[2], [7, 0].map(Number::Integer));
     let (places, values) =
@@ -67,9 +77,7 @@ fn values_along_a_dimension_are_reduced() {
         &integers.view(),
         &places.view(),
         &values.view(),
-        0,
-        "mean",
-        true,
+        &PutAlongAxisAttributes { axis: 0, reduce: "mean", include_self: true },
     )
     .unwrap();
     assert_eq!(numbers(&integers), [2.0, 0.0]);
@@ -97,9 +105,7 @@ fn products_with_zeros_have_gradients() {
             &value.view(),
             &zero.view(),
             &one.view(),
-            0,
-            "mul",
-            true,
+            &PutAlongAxisAttributes { axis: 0, reduce: "mul", include_self: true },
         )
         .unwrap();
         assert_eq!((numbers(&dx), numbers(&dv)), (vec![wanted_dx], wanted_dv.to_vec()));

@@ -2,6 +2,9 @@
 
 use super::steps::{BETAS, EPSILON, RATE, Step, assert_close, call, check};
 use crate::tensor::Tensor;
+use tenon_kernels::attributes::{
+    AdadeltaAttributes, AdamaxAttributes, AdamwAttributes, MomentumAttributes, RmspropAttributes,
+};
 use tenon_kernels::{DType, Error, Number, View, optimizer as opt};
 
 const ONE: Number = Number::Real(1.0);
@@ -91,7 +94,14 @@ fn run_momentum(s: Step<'_>, nesterov: bool, method: &str) -> Result<(), Error> 
         s,
         [v],
         [&s.param.view(), &s.grad.view(), &v.view(), &s.rate.view()],
-        [0.75, nesterov, method, 0.25, mixed, 0.5]
+        [&MomentumAttributes {
+            mu: 0.75,
+            use_nesterov: nesterov,
+            regularization_method: method,
+            regularization_coeff: 0.25,
+            multi_precision: mixed,
+            rescale_grad: 0.5
+        }]
     )
 }
 
@@ -131,12 +141,14 @@ fn momentum_keeps_velocity() {
         &view,
         &view,
         None,
-        0.9,
-        false,
-        "l1",
-        0.0,
-        false,
-        1.0,
+        &MomentumAttributes {
+            mu: 0.9,
+            use_nesterov: false,
+            regularization_method: "l1",
+            regularization_coeff: 0.0,
+            multi_precision: false,
+            rescale_grad: 1.0,
+        },
     );
     assert_eq!(refused, Err(Error::Attribute { name: "regularization_method", value: "l1".into() }));
 }
@@ -179,15 +191,17 @@ fn run_adam(s: Step<'_>, skip: Option<&View<'_>>, decay: Option<f64>, amsgrad: b
         &s.scalars[1].view(),
         master.as_ref(),
         skip,
-        BETAS[0],
-        BETAS[1],
-        EPSILON,
-        1.0,
-        decay.unwrap_or(9.0),
-        decay.is_some(),
-        mixed,
-        false,
-        amsgrad,
+        &AdamwAttributes {
+            beta1: BETAS[0],
+            beta2: BETAS[1],
+            epsilon: EPSILON,
+            lr_ratio: 1.0,
+            coeff: decay.unwrap_or(9.0),
+            with_decay: decay.is_some(),
+            multi_precision: mixed,
+            use_global_beta_pow: false,
+            amsgrad,
+        },
     )
 }
 
@@ -250,7 +264,7 @@ fn accumulated_squares_shorten_steps() {
                 s,
                 [a, b],
                 [&s.param.view(), &s.grad.view(), &a.view(), &b.view(), &s.rate.view()],
-                [0.75, EPSILON, mixed]
+                [&AdadeltaAttributes { rho: 0.75, epsilon: EPSILON, multi_precision: mixed }]
             )
         },
         |p, g, s, _| {
@@ -272,7 +286,12 @@ fn accumulated_squares_shorten_steps() {
                 s,
                 [a, b],
                 [&s.param.view(), &s.grad.view(), &s.rate.view(), &a.view(), &b.view(), &power.view()],
-                [BETAS[0], BETAS[1], EPSILON, mixed]
+                [&AdamaxAttributes {
+                    beta1: BETAS[0],
+                    beta2: BETAS[1],
+                    epsilon: EPSILON,
+                    multi_precision: mixed
+                }]
             )
         },
         |p, g, s, power| {
@@ -327,11 +346,13 @@ fn rmsprop_measures_steps_by_means() {
             &s.rate.view(),
             mean.as_ref(),
             master.as_ref(),
-            EPSILON,
-            0.75,
-            0.5,
-            centered,
-            mixed,
+            &RmspropAttributes {
+                epsilon: EPSILON,
+                decay: 0.75,
+                momentum: 0.5,
+                centered,
+                multi_precision: mixed,
+            },
         )
     }
     fn formula(p: &mut [f64], g: &[f64], s: &mut [Vec<f64>], centered: bool) {

@@ -1,5 +1,9 @@
 //! Optimizers of several parameters, sums of parameters, and the factor of the loss.
 
+use tenon_kernels::attributes::{
+    AdamwAttributes, AverageAccumulatesAttributes, FusedAdamAttributes, LarsMomentumAttributes,
+    MergedAdamAttributes, MergedMomentumAttributes, UpdateLossScalingAttributes,
+};
 use tenon_kernels::{DType, Error, Number, View, ViewMut, optimizer as opt};
 
 use crate::tensor::Tensor;
@@ -35,12 +39,14 @@ fn lists_of_momentum_are_stepped_one_by_one() {
             &ins(&v),
             &ins(&rate),
             None,
-            0.5,
-            false,
-            methods,
-            coefficients,
-            false,
-            1.0,
+            &MergedMomentumAttributes {
+                mu: 0.5,
+                use_nesterov: false,
+                regularization_method: methods,
+                regularization_coeff: coefficients,
+                multi_precision: false,
+                rescale_grad: 1.0,
+            },
         )
     };
     assert!(step(&["l2_decay"], &[0.5]).is_err());
@@ -75,14 +81,16 @@ fn lists_of_adam_are_stepped_one_by_one() {
                 &ins(&b2),
                 None,
                 None,
-                0.75,
-                0.5,
-                0.01,
-                decay,
-                decay > 0.0,
-                false,
-                false,
-                false,
+                &FusedAdamAttributes {
+                    beta1: 0.75,
+                    beta2: 0.5,
+                    epsilon: 0.01,
+                    weight_decay: decay,
+                    use_adamw: decay > 0.0,
+                    multi_precision: false,
+                    use_global_beta_pow: false,
+                    amsgrad: false,
+                },
             )
             .unwrap(),
             None if decay.is_none() => opt::merged_adam(
@@ -102,12 +110,14 @@ fn lists_of_adam_are_stepped_one_by_one() {
                 &ins(&b1),
                 &ins(&b2),
                 None,
-                0.75,
-                0.5,
-                0.01,
-                false,
-                false,
-                false,
+                &MergedAdamAttributes {
+                    beta1: 0.75,
+                    beta2: 0.5,
+                    epsilon: 0.01,
+                    multi_precision: false,
+                    use_global_beta_pow: false,
+                    amsgrad: false,
+                },
             )
             .unwrap(),
             None => (0..2).for_each(|n| {
@@ -129,15 +139,17 @@ fn lists_of_adam_are_stepped_one_by_one() {
                     &b2[n].view(),
                     None,
                     None,
-                    0.75,
-                    0.5,
-                    0.01,
-                    1.0,
-                    decay.unwrap(),
-                    decay > Some(0.0),
-                    false,
-                    false,
-                    false,
+                    &AdamwAttributes {
+                        beta1: 0.75,
+                        beta2: 0.5,
+                        epsilon: 0.01,
+                        lr_ratio: 1.0,
+                        coeff: decay.unwrap(),
+                        with_decay: decay > Some(0.0),
+                        multi_precision: false,
+                        use_global_beta_pow: false,
+                        amsgrad: false,
+                    },
                 )
                 .unwrap();
             }),
@@ -164,12 +176,14 @@ fn lars_scales_the_rate_by_norms() {
         &ins(&rate),
         &ins(&g),
         None,
-        &[0.25],
-        0.5,
-        0.125,
-        0.0,
-        false,
-        0.5,
+        &LarsMomentumAttributes {
+            weight_decay: &[0.25],
+            mu: 0.5,
+            lars_coeff: 0.125,
+            epsilon: 0.0,
+            multi_precision: false,
+            rescale_grad: 0.5,
+        },
     )
     .unwrap();
     // Both norms are 5.
@@ -201,9 +215,11 @@ fn averages_move_sums_when_a_window_ends() {
             &accumulates.view(),
             &old.view(),
             &updates.view(),
-            1.0,
-            3,
-            2,
+            &AverageAccumulatesAttributes {
+                average_window: 1.0,
+                max_average_window: 3,
+                min_average_window: 2,
+            },
         )
         .unwrap();
         seen.push([&sums[0], &sums[2], &accumulates, &old, &updates].map(|tensor| numbers(tensor)[0]));
@@ -252,11 +268,13 @@ fn infinite_gradients_shrink_the_factor() {
             &scaling.view(),
             &good.view(),
             &bad.view(),
-            2,
-            2,
-            2.0,
-            0.25,
-            false,
+            &UpdateLossScalingAttributes {
+                incr_every_n_steps: 2,
+                decr_every_n_nan_or_inf: 2,
+                incr_ratio: 2.0,
+                decr_ratio: 0.25,
+                stop_update: false,
+            },
         )
         .unwrap();
         seen.push([&scaling, &good, &bad, &y[0]].map(|tensor| numbers(tensor)[0]));

@@ -2,6 +2,7 @@
 
 use super::steps::{BETAS, EPSILON, RATE, Step, call, check};
 use crate::tensor::Tensor;
+use tenon_kernels::attributes::{LambAttributes, NadamAttributes, RadamAttributes};
 use tenon_kernels::{DType, Error, Number, optimizer as opt};
 
 #[test]
@@ -25,12 +26,14 @@ fn variants_of_adam_follow_their_papers() {
             &s.scalars[1].view(),
             master.as_ref(),
             None,
-            decay,
-            BETAS[0],
-            BETAS[1],
-            EPSILON,
-            always,
-            mixed,
+            &LambAttributes {
+                weight_decay: decay,
+                beta1: BETAS[0],
+                beta2: BETAS[1],
+                epsilon: EPSILON,
+                always_adapt: always,
+                multi_precision: mixed,
+            },
         )
     }
     fn formula(p: &mut [f64], g: &[f64], s: &mut [Vec<f64>], powers: &mut [f64], decay: f64, adapts: bool) {
@@ -63,7 +66,13 @@ fn variants_of_adam_follow_their_papers() {
                 s,
                 [decay, power, product, a, b],
                 [&inputs.0, &inputs.1, &inputs.2, &inputs.3, &inputs.4, &inputs.5, &a.view(), &b.view()],
-                [BETAS[0], BETAS[1], EPSILON, 0.5, mixed]
+                [&NadamAttributes {
+                    beta1: BETAS[0],
+                    beta2: BETAS[1],
+                    epsilon: EPSILON,
+                    momentum_decay: 0.5,
+                    multi_precision: mixed
+                }]
             )
         },
         |p, g, s, o| {
@@ -100,7 +109,7 @@ fn run_radam(s: Step<'_>) -> Result<(), Error> {
         s,
         [power1, power2, rho, a, b],
         [&inputs.0, &inputs.1, &inputs.2, &inputs.3, &inputs.4, &inputs.5, &a.view(), &b.view()],
-        [BETAS[0], BETAS[1], EPSILON, mixed]
+        [&RadamAttributes { beta1: BETAS[0], beta2: BETAS[1], epsilon: EPSILON, multi_precision: mixed }]
     )
 }
 

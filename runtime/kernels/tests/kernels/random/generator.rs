@@ -2,6 +2,9 @@
 
 use crate::gradient::numbers;
 use crate::tensor::Tensor;
+use tenon_kernels::attributes::{
+    DropoutAttributes, DropoutGradAttributes, TruncatedGaussianAttributes, UniformAttributes,
+};
 use tenon_kernels::{DType, Error, Number, random as rd};
 
 fn make(dtype: DType, len: usize) -> Tensor {
@@ -83,7 +86,8 @@ fn normal_numbers_have_their_moments() {
     // Between -1 and 3 around 1, and far in the tail.
     for (a, b, mean, std) in [(-1.0, 3.0, 1.0, 1.0), (5.0, 9.0, 0.0, 1.0), (-9.0, -5.0, 0.0, 1.0)] {
         let out = make(DType::F64, 30_000);
-        rd::truncated_gaussian(&mut out.view_mut(), mean, std, a, b, 13, 0).unwrap();
+        rd::truncated_gaussian(&mut out.view_mut(), &TruncatedGaussianAttributes { mean, std, a, b }, 13, 0)
+            .unwrap();
         let values = numbers(&out);
         assert!(values.iter().all(|x| (a..=b).contains(x)));
         // The mean by the midpoint rule.
@@ -96,8 +100,24 @@ fn normal_numbers_have_their_moments() {
         assert_near(&moments(&values)[..1], &[sum / weight], 0.01);
     }
     let out = make(DType::F64, 1);
-    assert!(rd::truncated_gaussian(&mut out.view_mut(), 0.0, 0.0, -1.0, 1.0, 0, 0).is_err());
-    assert!(rd::truncated_gaussian(&mut out.view_mut(), 0.0, 1.0, 1.0, 1.0, 0, 0).is_err());
+    assert!(
+        rd::truncated_gaussian(
+            &mut out.view_mut(),
+            &TruncatedGaussianAttributes { mean: 0.0, std: 0.0, a: -1.0, b: 1.0 },
+            0,
+            0
+        )
+        .is_err()
+    );
+    assert!(
+        rd::truncated_gaussian(
+            &mut out.view_mut(),
+            &TruncatedGaussianAttributes { mean: 0.0, std: 1.0, a: 1.0, b: 1.0 },
+            0,
+            0
+        )
+        .is_err()
+    );
 }
 
 #[test]
@@ -190,9 +210,22 @@ fn dropped_elements_have_no_gradient() {
         for (mode, factor, test_factor) in [("upscale_in_train", 4.0, 1.0), ("downscale_in_infer", 1.0, 0.25)]
         {
             let mut mask_view = mask.view_mut();
-            rd::dropout(&mut out.view_mut(), Some(&mut mask_view), &x.view(), 0.75, false, mode, &[], 18, 0)
-                .unwrap();
-            rd::dropout_grad(&mut dx.view_mut(), &mask.view(), &x.view(), 0.75, false, mode).unwrap();
+            rd::dropout(
+                &mut out.view_mut(),
+                Some(&mut mask_view),
+                &x.view(),
+                &DropoutAttributes { p: 0.75, is_test: false, mode, axis: &[] },
+                18,
+                0,
+            )
+            .unwrap();
+            rd::dropout_grad(
+                &mut dx.view_mut(),
+                &mask.view(),
+                &x.view(),
+                &DropoutGradAttributes { p: 0.75, is_test: false, mode },
+            )
+            .unwrap();
             assert_eq!(out.values(), dx.values());
             for index in x.indices() {
                 let wanted = x.get(&index).to_f64() * mask.get(&index).to_f64() * factor;
@@ -200,8 +233,22 @@ fn dropped_elements_have_no_gradient() {
             }
             let share = numbers(&mask).iter().sum::<f64>() / 10_000.0;
             assert_near(&[share], &[0.25], 0.015);
-            rd::dropout(&mut out.view_mut(), None, &x.view(), 0.75, true, mode, &[], 18, 0).unwrap();
-            rd::dropout_grad(&mut dx.view_mut(), &mask.view(), &x.view(), 0.75, true, mode).unwrap();
+            rd::dropout(
+                &mut out.view_mut(),
+                None,
+                &x.view(),
+                &DropoutAttributes { p: 0.75, is_test: true, mode, axis: &[] },
+                18,
+                0,
+            )
+            .unwrap();
+            rd::dropout_grad(
+                &mut dx.view_mut(),
+                &mask.view(),
+                &x.view(),
+                &DropoutGradAttributes { p: 0.75, is_test: true, mode },
+            )
+            .unwrap();
             assert_eq!(out.values(), dx.values());
             assert_eq!(out.get(&[3]).to_f64(), x.get(&[3]).to_f64() * test_factor);
         }
@@ -210,7 +257,14 @@ fn dropped_elements_have_no_gradient() {
     let (out, mask) = (Tensor::new(DType::F32, &[50, 4], []), Tensor::new(DType::U8, &[50, 4], []));
     let run = |p, axis: &[i64]| {
         let mode = "upscale_in_train";
-        rd::dropout(&mut out.view_mut(), Some(&mut mask.view_mut()), &x.view(), p, false, mode, axis, 19, 0)
+        rd::dropout(
+            &mut out.view_mut(),
+            Some(&mut mask.view_mut()),
+            &x.view(),
+            &DropoutAttributes { p, is_test: false, mode, axis },
+            19,
+            0,
+        )
     };
     run(0.5, &[0]).unwrap();
     let values = numbers(&mask);
@@ -224,9 +278,20 @@ fn dropped_elements_have_no_gradient() {
 #[test]
 fn some_uniform_numbers_are_replaced() {
     let out = Tensor::new(DType::F32, &[3, 3], []);
-    rd::uniform_with_diagonal(&mut out.view_mut(), 0.0, 1.0, 3, 3, 5.0, 1, 0).unwrap();
+    rd::uniform_with_diagonal(
+        &mut out.view_mut(),
+        &UniformAttributes { min: 0.0, max: 1.0, diag_num: 3, diag_step: 3, diag_val: 5.0 },
+        1,
+        0,
+    )
+    .unwrap();
     let replaced: Vec<bool> = out.values().iter().map(|value| value.to_f64() == 5.0).collect();
     assert_eq!(replaced, [true, false, false, false, true, false, false, false, true]);
-    let refused = rd::uniform_with_diagonal(&mut out.view_mut(), 0.0, 1.0, 4, 3, 5.0, 1, 0);
+    let refused = rd::uniform_with_diagonal(
+        &mut out.view_mut(),
+        &UniformAttributes { min: 0.0, max: 1.0, diag_num: 4, diag_step: 3, diag_val: 5.0 },
+        1,
+        0,
+    );
     assert_eq!(refused, Err(Error::Index { index: 12, len: 9 }));
 }

@@ -2,14 +2,15 @@
 
 use crate::gradient::{assert_close, empty, numbers, spaced};
 use crate::tensor::{REAL, Random, Tensor, is_float};
+use tenon_kernels::attributes::{ArgmaxAttributes, ExtremumGradAttributes, PNormAttributes, SumAttributes};
 use tenon_kernels::{DType, Error, Number, View, ViewMut, formulas::reduction as f, reduction as r};
 
 /// The value of a list.
 type Reference = fn(&[f64]) -> f64;
-type Position = fn(&mut ViewMut<'_>, &View<'_>, i64, bool, bool) -> Result<(), Error>;
+type Position = fn(&mut ViewMut<'_>, &View<'_>, &ArgmaxAttributes) -> Result<(), Error>;
 type WithIndices =
-    fn(Option<&mut ViewMut<'_>>, &mut ViewMut<'_>, &View<'_>, i64, bool, bool) -> Result<(), Error>;
-type Reduction = fn(&mut ViewMut<'_>, &View<'_>, &[i64], bool, bool) -> Result<(), Error>;
+    fn(Option<&mut ViewMut<'_>>, &mut ViewMut<'_>, &View<'_>, &ArgmaxAttributes) -> Result<(), Error>;
+type Reduction = fn(&mut ViewMut<'_>, &View<'_>, &SumAttributes<'_>) -> Result<(), Error>;
 
 /// Returns the shape of the output, and for each of its elements those of the input.
 fn groups(x: &Tensor, axes: &[usize], keep: bool) -> (Vec<usize>, Vec<Vec<f64>>) {
@@ -71,7 +72,8 @@ fn reductions_equal_loops() {
         let (out_dims, lists) = groups(&x, &axes, keep);
         let to = if is_float(dtype) { dtype } else { DType::I64 };
         let out = empty(&mut random, to, &out_dims);
-        let result = reduction(&mut out.view_mut(), &x.view(), &axis, keep, all);
+        let with = SumAttributes { axis: &axis, keep_dim: keep, reduce_all: all };
+        let result = reduction(&mut out.view_mut(), &x.view(), &with);
         if !is_float(dtype) && ["mean", "logsumexp", "frobenius_norm"].contains(&name) {
             assert!(matches!(result, Err(Error::Type { .. })), "{name} {result:?}");
             continue;
@@ -85,7 +87,9 @@ fn reductions_equal_loops() {
 #[test]
 fn wrong_shapes_are_errors() {
     let (x, out) = (Tensor::new(DType::F32, &[2, 3], []), Tensor::new(DType::F32, &[2], []));
-    let sum = |axis: &[i64], keep, all| f::sum(&mut out.view_mut(), &x.view(), axis, keep, all);
+    let sum = |axis: &[i64], keep, all| {
+        f::sum(&mut out.view_mut(), &x.view(), &SumAttributes { axis, keep_dim: keep, reduce_all: all })
+    };
     assert_eq!(sum(&[-1], false, false), Ok(()));
     assert_eq!(sum(&[1], true, false), Err(Error::Shape { expected: vec![2, 1], actual: vec![2] }));
     assert_eq!(sum(&[1], false, true), Err(Error::Shape { expected: vec![], actual: vec![2] }));
@@ -97,25 +101,71 @@ fn wrong_shapes_are_errors() {
 fn gradients_equal_differences() {
     type Gradient = fn([&Tensor; 4], &[i64], bool, bool) -> Result<(), Error>;
     let cases: [(&str, Reduction, Gradient); 8] = [
-        ("sum", f::sum, |[dx, _, _, d], a, k, all| r::sum_grad(&mut dx.view_mut(), &d.view(), a, k, all)),
-        ("mean", f::mean, |[dx, _, _, d], a, k, all| f::mean_grad(&mut dx.view_mut(), &d.view(), a, k, all)),
+        ("sum", f::sum, |[dx, _, _, d], a, k, all| {
+            r::sum_grad(
+                &mut dx.view_mut(),
+                &d.view(),
+                &SumAttributes { axis: a, keep_dim: k, reduce_all: all },
+            )
+        }),
+        ("mean", f::mean, |[dx, _, _, d], a, k, all| {
+            f::mean_grad(
+                &mut dx.view_mut(),
+                &d.view(),
+                &SumAttributes { axis: a, keep_dim: k, reduce_all: all },
+            )
+        }),
         ("prod", f::prod, |[dx, x, _, d], a, k, all| {
-            r::prod_grad(&mut dx.view_mut(), &x.view(), &d.view(), a, k, all)
+            r::prod_grad(
+                &mut dx.view_mut(),
+                &x.view(),
+                &d.view(),
+                &SumAttributes { axis: a, keep_dim: k, reduce_all: all },
+            )
         }),
         ("nansum", f::nansum, |[dx, x, _, d], a, k, all| {
-            f::nansum_grad(&mut dx.view_mut(), &x.view(), &d.view(), a, k, all)
+            f::nansum_grad(
+                &mut dx.view_mut(),
+                &x.view(),
+                &d.view(),
+                &SumAttributes { axis: a, keep_dim: k, reduce_all: all },
+            )
         }),
         ("logsumexp", r::logsumexp, |[dx, x, y, d], a, k, all| {
-            f::logsumexp_grad(&mut dx.view_mut(), &x.view(), &y.view(), &d.view(), a, k, all)
+            f::logsumexp_grad(
+                &mut dx.view_mut(),
+                &x.view(),
+                &y.view(),
+                &d.view(),
+                &SumAttributes { axis: a, keep_dim: k, reduce_all: all },
+            )
         }),
         ("frobenius_norm", f::frobenius_norm, |[dx, x, y, d], a, k, all| {
-            f::frobenius_norm_grad(&mut dx.view_mut(), &x.view(), &y.view(), &d.view(), a, k, all)
+            f::frobenius_norm_grad(
+                &mut dx.view_mut(),
+                &x.view(),
+                &y.view(),
+                &d.view(),
+                &SumAttributes { axis: a, keep_dim: k, reduce_all: all },
+            )
         }),
         ("max", f::max, |[dx, x, y, d], a, k, all| {
-            r::extremum_grad(&mut dx.view_mut(), &x.view(), &y.view(), &d.view(), a, k, all, false)
+            r::extremum_grad(
+                &mut dx.view_mut(),
+                &x.view(),
+                &y.view(),
+                &d.view(),
+                &ExtremumGradAttributes { axis: a, keep_dim: k, reduce_all: all, evenly: false },
+            )
         }),
         ("min", f::min, |[dx, x, y, d], a, k, all| {
-            r::extremum_grad(&mut dx.view_mut(), &x.view(), &y.view(), &d.view(), a, k, all, true)
+            r::extremum_grad(
+                &mut dx.view_mut(),
+                &x.view(),
+                &y.view(),
+                &d.view(),
+                &ExtremumGradAttributes { axis: a, keep_dim: k, reduce_all: all, evenly: true },
+            )
         }),
     ];
     let mut random = Random(6);
@@ -127,7 +177,8 @@ fn gradients_equal_differences() {
         let out_dims = groups(&x, &axes, keep).0;
         let forward = || {
             let out = Tensor::new(DType::F64, &out_dims, []);
-            reduction(&mut out.view_mut(), &x.view(), &axis, keep, all).unwrap();
+            let with = SumAttributes { axis: &axis, keep_dim: keep, reduce_all: all };
+            reduction(&mut out.view_mut(), &x.view(), &with).unwrap();
             out
         };
         crate::gradient::check(
@@ -154,10 +205,7 @@ fn equal_extrema_share_the_gradient_or_have_it_each() {
             &x.view(),
             &out.view(),
             &dout.view(),
-            &[0],
-            false,
-            false,
-            evenly,
+            &ExtremumGradAttributes { axis: &[0], keep_dim: false, reduce_all: false, evenly },
         )
         .unwrap();
         assert_eq!(numbers(&dx), [0.0, share, share, 0.0]);
@@ -170,7 +218,13 @@ fn products_with_zeros_have_gradients() {
         let (x, dx) =
             (Tensor::new(DType::F32, &[3], values.map(Number::Real)), Tensor::new(DType::F32, &[3], []));
         let dout = Tensor::new(DType::F32, &[], [Number::Real(1.0)]);
-        r::prod_grad(&mut dx.view_mut(), &x.view(), &dout.view(), &[], false, false).unwrap();
+        r::prod_grad(
+            &mut dx.view_mut(),
+            &x.view(),
+            &dout.view(),
+            &SumAttributes { axis: &[], keep_dim: false, reduce_all: false },
+        )
+        .unwrap();
         assert_eq!(numbers(&dx), wanted);
     }
 }
@@ -185,7 +239,12 @@ fn norms_of_any_order_equal_their_formula() {
             let (dims, lists) = groups(&x, &axes, keep);
             let forward = || {
                 let out = Tensor::new(DType::F64, &dims, []);
-                r::p_norm(&mut out.view_mut(), &x.view(), order, axis, keep, all).unwrap();
+                r::p_norm(
+                    &mut out.view_mut(),
+                    &x.view(),
+                    &PNormAttributes { porder: order, axis, keep_dim: keep, asvector: all },
+                )
+                .unwrap();
                 out
             };
             let reference = |list: &Vec<f64>| -> f64 {
@@ -214,10 +273,7 @@ fn norms_of_any_order_equal_their_formula() {
                         inputs[0],
                         inputs[1],
                         inputs[2],
-                        order,
-                        axis,
-                        keep,
-                        all,
+                        &PNormAttributes { porder: order, axis, keep_dim: keep, asvector: all },
                     )
                     .unwrap();
                 },
@@ -273,7 +329,9 @@ fn positions_are_those_of_the_first_extremum() {
         let out = empty(&mut random, [DType::I64, DType::I32][case % 2], &out_dims);
         let (function, best): (Position, fn(f64, f64) -> bool) =
             if case % 4 < 2 { (r::argmax, |a, b| a > b) } else { (r::argmin, |a, b| a < b) };
-        function(&mut out.view_mut(), &x.view(), axis as i64 - dims.len() as i64, keep, flatten).unwrap();
+        let axis = axis as i64 - dims.len() as i64;
+        let with = ArgmaxAttributes { axis, keep_dim: keep, flatten };
+        function(&mut out.view_mut(), &x.view(), &with).unwrap();
         let first = |list: &Vec<f64>| {
             (0..list.len()).find(|&n| !list.iter().any(|&other| best(other, list[n]))).unwrap() as f64
         };
@@ -281,12 +339,21 @@ fn positions_are_those_of_the_first_extremum() {
     }
     let x = Tensor::new(DType::F32, &[4], [f64::NAN, 1.0, 3.0, f64::NAN].map(Number::Real));
     let out = Tensor::new(DType::I64, &[], []);
-    r::argmax(&mut out.view_mut(), &x.view(), 0, false, false).unwrap();
+    r::argmax(&mut out.view_mut(), &x.view(), &ArgmaxAttributes { axis: 0, keep_dim: false, flatten: false })
+        .unwrap();
     assert_eq!(numbers(&out), [2.0]);
-    r::argmin(&mut out.view_mut(), &x.view(), 0, false, false).unwrap();
+    r::argmin(&mut out.view_mut(), &x.view(), &ArgmaxAttributes { axis: 0, keep_dim: false, flatten: false })
+        .unwrap();
     assert_eq!(numbers(&out), [1.0]);
     let none = Tensor::new(DType::F32, &[0], []);
-    assert_eq!(r::argmax(&mut out.view_mut(), &none.view(), 0, false, false), Err(Error::Empty));
+    assert_eq!(
+        r::argmax(
+            &mut out.view_mut(),
+            &none.view(),
+            &ArgmaxAttributes { axis: 0, keep_dim: false, flatten: false }
+        ),
+        Err(Error::Empty)
+    );
 }
 
 #[test]
@@ -295,11 +362,11 @@ fn extrema_of_long_rows_are_found() {
     let mut random = Random(11);
     let finders: [(WithIndices, Choice); 4] = [
         (
-            |_, places, x, axis, keep, all| r::argmax(places, x, axis, keep, all),
+            |_, places, x, with| r::argmax(places, x, with),
             |new, best| new > best || (best.is_nan() && !new.is_nan()),
         ),
         (
-            |_, places, x, axis, keep, all| r::argmin(places, x, axis, keep, all),
+            |_, places, x, with| r::argmin(places, x, with),
             |new, best| new < best || (best.is_nan() && !new.is_nan()),
         ),
         (r::max_with_indices, |new, best| new > best || (new.is_nan() && !best.is_nan())),
@@ -317,7 +384,13 @@ fn extrema_of_long_rows_are_found() {
                 }
                 for (find, is_better) in finders {
                     let places = Tensor::new(DType::I64, &[3], []);
-                    find(None, &mut places.view_mut(), &x.view(), 1, false, false).unwrap();
+                    find(
+                        None,
+                        &mut places.view_mut(),
+                        &x.view(),
+                        &ArgmaxAttributes { axis: 1, ..Default::default() },
+                    )
+                    .unwrap();
                     for row in 0..3 {
                         let value = |n: usize| x.get(&[row, n]).to_f64();
                         let best = (1..len)
@@ -337,6 +410,7 @@ fn extrema_of_long_rows_are_found() {
 #[test]
 fn extrema_with_indices_prefer_nan_and_the_first_of_equal_elements() {
     let (nan, inf) = (f64::NAN, f64::INFINITY);
+    let last = ArgmaxAttributes::default();
     let rows = [1.0, 3.0, 3.0, inf, nan, nan, -2.0, 5.0, -2.0];
     let x = Tensor::new(DType::F32, &[3, 3], rows.map(Number::Real));
     for (find, values, places) in [
@@ -344,14 +418,15 @@ fn extrema_with_indices_prefer_nan_and_the_first_of_equal_elements() {
         (r::min_with_indices, [1.0, nan, -2.0], [0.0, 1.0, 0.0]),
     ] {
         let (out, indices) = (Tensor::new(DType::F32, &[3, 1], []), Tensor::new(DType::I32, &[3, 1], []));
-        find(Some(&mut out.view_mut()), &mut indices.view_mut(), &x.view(), -1, true, false).unwrap();
+        let kept = ArgmaxAttributes { keep_dim: true, ..last };
+        find(Some(&mut out.view_mut()), &mut indices.view_mut(), &x.view(), &kept).unwrap();
         assert_close(&numbers(&out), &values, 0.0, "elements");
         assert_eq!(numbers(&indices), places);
         let place = Tensor::new(DType::I64, &[], []);
-        find(None, &mut place.view_mut(), &x.view(), 0, false, true).unwrap();
+        find(None, &mut place.view_mut(), &x.view(), &ArgmaxAttributes { flatten: true, ..last }).unwrap();
         assert_eq!(numbers(&place), [4.0]);
         let none = Tensor::new(DType::F32, &[0], []);
-        assert_eq!(find(None, &mut place.view_mut(), &none.view(), 0, false, false), Err(Error::Empty));
+        assert_eq!(find(None, &mut place.view_mut(), &none.view(), &last), Err(Error::Empty));
     }
 }
 
@@ -363,12 +438,22 @@ fn special_values_are_those_of_scipy() {
     {
         let (x, out) =
             (Tensor::new(DType::F64, &[2], list.map(Number::Real)), Tensor::new(DType::F64, &[], []));
-        r::logsumexp(&mut out.view_mut(), &x.view(), &[], false, false).unwrap();
+        r::logsumexp(
+            &mut out.view_mut(),
+            &x.view(),
+            &SumAttributes { axis: &[], keep_dim: false, reduce_all: false },
+        )
+        .unwrap();
         assert_close(&numbers(&out), &[wanted], 1e-12, list);
     }
     let (x, out) =
         (Tensor::new(DType::F64, &[2], [nan, 2.0].map(Number::Real)), Tensor::new(DType::F64, &[], []));
-    f::nansum(&mut out.view_mut(), &x.view(), &[], false, false).unwrap();
+    f::nansum(
+        &mut out.view_mut(),
+        &x.view(),
+        &SumAttributes { axis: &[], keep_dim: false, reduce_all: false },
+    )
+    .unwrap();
     assert_eq!(numbers(&out), [2.0]);
 }
 

@@ -2,6 +2,7 @@
 
 use crate::gradient::{assert_close, empty, numbers, spaced};
 use crate::tensor::{REAL, Random, Tensor, is_float};
+use tenon_kernels::attributes::{CumprodAttributes, CumsumAttributes};
 use tenon_kernels::{DType, Error, Number, scan};
 
 /// Returns the expected row: each element is computed from those before it.
@@ -52,15 +53,30 @@ fn scans_equal_loops() {
         let y = empty(&mut random, to, if flatten { &flat } else { &dims });
         let (mut out, view) = (y.view_mut(), x.view());
         let (result, fold): (_, fn(&[f64]) -> f64) = match name {
-            "cumsum" => {
-                (scan::cumsum(&mut out, &view, number, flatten, flags[0], flags[1]), |list| list.iter().sum())
-            }
-            "cumprod" => {
-                (scan::cumprod(&mut out, &view, number, flags[0], flags[1]), |list| list.iter().product())
-            }
-            _ => (scan::logcumsumexp(&mut out, &view, number, flatten, flags[0], flags[1]), |list| {
-                list.iter().map(|x| x.exp()).sum::<f64>().ln()
-            }),
+            "cumsum" => (
+                scan::cumsum(
+                    &mut out,
+                    &view,
+                    &CumsumAttributes { axis: number, flatten, exclusive: flags[0], reverse: flags[1] },
+                ),
+                |list| list.iter().sum(),
+            ),
+            "cumprod" => (
+                scan::cumprod(
+                    &mut out,
+                    &view,
+                    &CumprodAttributes { axis: number, exclusive: flags[0], reverse: flags[1] },
+                ),
+                |list| list.iter().product(),
+            ),
+            _ => (
+                scan::logcumsumexp(
+                    &mut out,
+                    &view,
+                    &CumsumAttributes { axis: number, flatten, exclusive: flags[0], reverse: flags[1] },
+                ),
+                |list| list.iter().map(|x| x.exp()).sum::<f64>().ln(),
+            ),
         };
         if name == "logcumsumexp" && !is_float(dtype) {
             assert_eq!(result, Err(Error::Type { dtype }));
@@ -91,9 +107,11 @@ fn gradients_equal_differences() {
             let y = Tensor::new(DType::F64, &out_dims, []);
             let (mut out, x) = (y.view_mut(), x.view());
             match case % 3 {
-                0 => scan::cumsum(&mut out, &x, axis, flatten, exclusive, reverse),
-                1 => scan::cumprod(&mut out, &x, axis, exclusive, reverse),
-                _ => scan::logcumsumexp(&mut out, &x, axis, flatten, exclusive, reverse),
+                0 => scan::cumsum(&mut out, &x, &CumsumAttributes { axis, flatten, exclusive, reverse }),
+                1 => scan::cumprod(&mut out, &x, &CumprodAttributes { axis, exclusive, reverse }),
+                _ => {
+                    scan::logcumsumexp(&mut out, &x, &CumsumAttributes { axis, flatten, exclusive, reverse })
+                }
             }
             .unwrap();
             // Where nothing is added yet there is no difference.
@@ -105,9 +123,17 @@ fn gradients_equal_differences() {
         let backward = |dx: &Tensor, y: &Tensor, dout: &Tensor| {
             let (mut dx, x, y, dout) = (dx.view_mut(), x.view(), y.view(), dout.view());
             match case % 3 {
-                0 => scan::cumsum_grad(&mut dx, &dout, axis, flatten, exclusive, reverse),
-                1 => scan::cumprod_grad(&mut dx, &x, &dout, axis, exclusive, reverse),
-                _ => scan::logcumsumexp_grad(&mut dx, &x, &y, &dout, axis, flatten, exclusive, reverse),
+                0 => {
+                    scan::cumsum_grad(&mut dx, &dout, &CumsumAttributes { axis, flatten, exclusive, reverse })
+                }
+                1 => scan::cumprod_grad(&mut dx, &x, &dout, &CumprodAttributes { axis, exclusive, reverse }),
+                _ => scan::logcumsumexp_grad(
+                    &mut dx,
+                    &x,
+                    &y,
+                    &dout,
+                    &CumsumAttributes { axis, flatten, exclusive, reverse },
+                ),
             }
             .unwrap();
         };
@@ -172,9 +198,19 @@ fn logarithms_of_sums_do_not_overflow() {
     let inf = f64::INFINITY;
     let x = Tensor::new(DType::F64, &[4], [-inf, 1e4, 1e4, inf].map(Number::Real));
     let y = Tensor::new(DType::F64, &[4], []);
-    scan::logcumsumexp(&mut y.view_mut(), &x.view(), 0, false, false, false).unwrap();
+    scan::logcumsumexp(
+        &mut y.view_mut(),
+        &x.view(),
+        &CumsumAttributes { axis: 0, flatten: false, exclusive: false, reverse: false },
+    )
+    .unwrap();
     assert_close(&numbers(&y), &[-inf, 1e4, 1e4 + 2f64.ln(), inf], 1e-12, "");
     let y = Tensor::new(DType::F32, &[4], []);
-    scan::cumsum(&mut y.view_mut(), &x.view(), 0, false, true, true).unwrap();
+    scan::cumsum(
+        &mut y.view_mut(),
+        &x.view(),
+        &CumsumAttributes { axis: 0, flatten: false, exclusive: true, reverse: true },
+    )
+    .unwrap();
     assert_eq!(numbers(&y), [inf, inf, inf, 0.0]);
 }

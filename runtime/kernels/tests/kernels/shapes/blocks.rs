@@ -2,6 +2,10 @@
 
 use crate::gradient::{assert_close, empty, numbers, spaced};
 use crate::tensor::{Random, Tensor};
+use tenon_kernels::attributes::{
+    DiagEmbedAttributes, DiagonalAttributes, FillDiagonalAttributes, FillDiagonalTensorAttributes,
+    TrilIndicesAttributes, UnfoldAttributes,
+};
 use tenon_kernels::{DType, Error, Number, shape as s};
 
 #[test]
@@ -11,23 +15,27 @@ fn diagonals_are_taken_and_put_back() {
         let x = spaced(&mut random, &[2, 3, 4]);
         let len = (0..3_i64).filter(|row| (0..4).contains(&(row + offset))).count();
         let out = empty(&mut random, DType::F64, &[2, len]);
-        s::diagonal(&mut out.view_mut(), &x.view(), offset, 1, -1).unwrap();
+        s::diagonal(&mut out.view_mut(), &x.view(), &DiagonalAttributes { offset, axis1: 1, axis2: -1 })
+            .unwrap();
         let (down, right) = if offset < 0 { (-offset as usize, 0) } else { (0, offset as usize) };
         for index in out.indices() {
             assert_eq!(out.get(&index), x.get(&[index[0], index[1] + down, index[1] + right]));
         }
         let sums = empty(&mut random, DType::F64, &[2]);
-        s::trace(&mut sums.view_mut(), &x.view(), offset, 1, 2).unwrap();
+        s::trace(&mut sums.view_mut(), &x.view(), &DiagonalAttributes { offset, axis1: 1, axis2: 2 })
+            .unwrap();
         let wanted = [0, 1].map(|n| (0..len).map(|at| out.get(&[n, at]).to_f64()).sum::<f64>());
         assert_close(&numbers(&sums), &wanted, 1e-12, offset);
         let dx = spaced(&mut random, &[2, 3, 4]);
-        s::diagonal_grad(&mut dx.view_mut(), &out.view(), offset, 1, 2).unwrap();
+        s::diagonal_grad(&mut dx.view_mut(), &out.view(), &DiagonalAttributes { offset, axis1: 1, axis2: 2 })
+            .unwrap();
         let on = |index: &[usize]| index[2] as i64 - index[1] as i64 == offset;
         for index in dx.indices() {
             let wanted = if on(&index) { x.get(&index) } else { Number::Real(0.0) };
             assert_eq!(dx.get(&index), wanted);
         }
-        s::trace_grad(&mut dx.view_mut(), &sums.view(), offset, 1, 2).unwrap();
+        s::trace_grad(&mut dx.view_mut(), &sums.view(), &DiagonalAttributes { offset, axis1: 1, axis2: 2 })
+            .unwrap();
         for index in dx.indices() {
             let wanted = if on(&index) { sums.get(&index[..1]) } else { Number::Real(0.0) };
             assert_eq!(dx.get(&index), wanted);
@@ -69,25 +77,45 @@ fn matrices_are_made_of_diagonals() {
         assert_eq!(back.values(), x.values());
         let embedded = empty(&mut random, DType::F64, &[side, 2, side]);
         let rows = spaced(&mut random, &[2, 3]);
-        s::diag_embed(&mut embedded.view_mut(), &rows.view(), offset, 0, 2).unwrap();
+        s::diag_embed(
+            &mut embedded.view_mut(),
+            &rows.view(),
+            &DiagEmbedAttributes { offset, dim1: 0, dim2: 2 },
+        )
+        .unwrap();
         for index in embedded.indices() {
             let on = index[2] as i64 - index[0] as i64 == offset;
             let wanted = if on { rows.get(&[index[1], index[0] - first[0]]) } else { Number::Real(0.0) };
             assert_eq!(embedded.get(&index), wanted);
         }
         let filled = empty(&mut random, DType::F64, &[side, 2, side]);
-        s::fill_diagonal_tensor(&mut filled.view_mut(), &embedded.view(), &rows.view(), offset, 0, 2)
-            .unwrap();
+        s::fill_diagonal_tensor(
+            &mut filled.view_mut(),
+            &embedded.view(),
+            &rows.view(),
+            &FillDiagonalTensorAttributes { offset, dim1: 0, dim2: 2 },
+        )
+        .unwrap();
         assert_eq!(filled.values(), embedded.values());
     }
     let x = Tensor::new(DType::I32, &[5, 2], []);
     for (wrap, wanted) in [(false, [1, 0, 0, 1, 0, 0, 0, 0, 0, 0]), (true, [1, 0, 0, 1, 0, 0, 1, 0, 0, 1])] {
         let out = Tensor::new(DType::I32, &[5, 2], []);
-        s::fill_diagonal(&mut out.view_mut(), &x.view(), 1.0, 0, wrap).unwrap();
+        s::fill_diagonal(
+            &mut out.view_mut(),
+            &x.view(),
+            &FillDiagonalAttributes { value: 1.0, offset: 0, wrap },
+        )
+        .unwrap();
         assert_eq!(out.values(), wanted.map(Number::Integer));
     }
     let cube = Tensor::new(DType::F32, &[2, 2, 2], []);
-    s::fill_diagonal(&mut cube.view_mut(), &cube.view(), 4.0, 0, false).unwrap();
+    s::fill_diagonal(
+        &mut cube.view_mut(),
+        &cube.view(),
+        &FillDiagonalAttributes { value: 4.0, offset: 0, wrap: false },
+    )
+    .unwrap();
     assert_eq!(numbers(&cube), [4.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 4.0]);
     let eye = Tensor::new(DType::Bool, &[2, 3], [Number::Integer(1); 6]);
     s::eye(&mut eye.view_mut()).unwrap();
@@ -113,7 +141,17 @@ fn windows_become_columns_and_are_added_up() {
         let dims = [2, 2 * (kernel[0] * kernel[1]) as usize, down * across];
         let forward = || {
             let out = Tensor::new(DType::F64, &dims, []);
-            s::unfold(&mut out.view_mut(), &x.view(), &kernel, &stride, &padding, &dilation).unwrap();
+            s::unfold(
+                &mut out.view_mut(),
+                &x.view(),
+                &UnfoldAttributes {
+                    kernel_sizes: &kernel,
+                    strides: &stride,
+                    paddings: &padding,
+                    dilations: &dilation,
+                },
+            )
+            .unwrap();
             out
         };
         let out = forward();
@@ -137,8 +175,17 @@ fn windows_become_columns_and_are_added_up() {
             &x,
             forward,
             |dx, _, dout| {
-                s::unfold_grad(&mut dx.view_mut(), &dout.view(), &kernel, &stride, &padding, &dilation)
-                    .unwrap();
+                s::unfold_grad(
+                    &mut dx.view_mut(),
+                    &dout.view(),
+                    &UnfoldAttributes {
+                        kernel_sizes: &kernel,
+                        strides: &stride,
+                        paddings: &padding,
+                        dilations: &dilation,
+                    },
+                )
+                .unwrap();
             },
             (kernel, stride),
         );
@@ -148,18 +195,41 @@ fn windows_become_columns_and_are_added_up() {
             &columns,
             || {
                 let out = Tensor::new(DType::F64, &[2, 2, 4, 5], []);
-                s::fold(&mut out.view_mut(), &columns.view(), &kernel, &stride, &padding, &dilation).unwrap();
+                s::fold(
+                    &mut out.view_mut(),
+                    &columns.view(),
+                    &UnfoldAttributes {
+                        kernel_sizes: &kernel,
+                        strides: &stride,
+                        paddings: &padding,
+                        dilations: &dilation,
+                    },
+                )
+                .unwrap();
                 out
             },
             |dx, _, dout| {
-                s::fold_grad(&mut dx.view_mut(), &dout.view(), &kernel, &stride, &padding, &dilation)
-                    .unwrap();
+                s::fold_grad(
+                    &mut dx.view_mut(),
+                    &dout.view(),
+                    &UnfoldAttributes {
+                        kernel_sizes: &kernel,
+                        strides: &stride,
+                        paddings: &padding,
+                        dilations: &dilation,
+                    },
+                )
+                .unwrap();
             },
             (kernel, stride),
         );
     }
     let (x, out) = (Tensor::new(DType::F32, &[1, 1, 2, 2], []), Tensor::new(DType::F32, &[1, 1, 4], []));
-    let refused = s::unfold(&mut out.view_mut(), &x.view(), &[1, 1], &[0, 1], &[0, 0], &[1, 1]);
+    let refused = s::unfold(
+        &mut out.view_mut(),
+        &x.view(),
+        &UnfoldAttributes { kernel_sizes: &[1, 1], strides: &[0, 1], paddings: &[0, 0], dilations: &[1, 1] },
+    );
     assert!(matches!(refused, Err(Error::Attribute { name: "strides", .. })));
 }
 
@@ -213,9 +283,9 @@ fn sequences_are_those_of_numpy() {
     s::arange(&mut out.view_mut(), 9_007_199_254_740_992.0, 1.0).unwrap();
     assert_eq!(out.get(&[1]), Number::Integer(9_007_199_254_740_993));
     let out = Tensor::new(DType::I64, &[2, 5], []);
-    s::tril_indices(&mut out.view_mut(), 2, 3, 1).unwrap();
+    s::tril_indices(&mut out.view_mut(), &TrilIndicesAttributes { rows: 2, columns: 3, offset: 1 }).unwrap();
     assert_eq!(numbers(&out), [0.0, 0.0, 1.0, 1.0, 1.0, 0.0, 1.0, 0.0, 1.0, 2.0]);
-    s::triu_indices(&mut out.view_mut(), 2, 3, 0).unwrap();
+    s::triu_indices(&mut out.view_mut(), &TrilIndicesAttributes { rows: 2, columns: 3, offset: 0 }).unwrap();
     assert_eq!(numbers(&out), [0.0, 0.0, 0.0, 1.0, 1.0, 0.0, 1.0, 2.0, 1.0, 2.0]);
 }
 

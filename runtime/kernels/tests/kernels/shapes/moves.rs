@@ -1,5 +1,8 @@
 //! Operators that move elements, held against the index that each element comes from.
 
+use tenon_kernels::attributes::{
+    Pad3dAttributes, Pad3dGradAttributes, SetValueGradAttributes, SliceAttributes, StridedSliceAttributes,
+};
 use tenon_kernels::{DType, Error, Number, View, ViewMut, shape as s};
 
 use crate::tensor::{REAL, Random, Tensor, memory};
@@ -201,15 +204,33 @@ fn borders_come_from_the_inside() {
                 }
                 Some(place)
             };
-            let (run, back): (Forward<'_>, Forward<'_>) =
-                (&|out, x| s::pad3d(out, x, &paddings, mode, 3.0, format), &|dx, dout| {
-                    s::pad3d_grad(dx, dout, &paddings, mode, format)
-                });
+            let (run, back): (Forward<'_>, Forward<'_>) = (
+                &|out, x| {
+                    s::pad3d(
+                        out,
+                        x,
+                        &Pad3dAttributes { paddings: &paddings, mode, pad_value: 3.0, data_format: format },
+                    )
+                },
+                &|dx, dout| {
+                    s::pad3d_grad(
+                        dx,
+                        dout,
+                        &Pad3dGradAttributes { paddings: &paddings, mode, data_format: format },
+                    )
+                },
+            );
             check(&x_dims, &dims, &from, 3.0, run, Some(back));
         }
     }
     let (x, out) = (Tensor::new(DType::F32, &[1, 1, 2], []), Tensor::new(DType::F32, &[1, 1, 6], []));
-    let pad = |mode| s::pad3d(&mut out.view_mut(), &x.view(), &[2, 2], mode, 0.0, "NCL");
+    let pad = |mode| {
+        s::pad3d(
+            &mut out.view_mut(),
+            &x.view(),
+            &Pad3dAttributes { paddings: &[2, 2], mode, pad_value: 0.0, data_format: "NCL" },
+        )
+    };
     assert!(matches!(pad("reflect"), Err(Error::Attribute { name: "paddings", .. })));
     assert!(matches!(pad("mirror"), Err(Error::Attribute { name: "mode", .. })));
     assert!(pad("replicate").is_ok());
@@ -232,16 +253,40 @@ fn slices_are_those_of_python() {
     ];
     for (start, end, step, indices) in cases {
         let from = |index: &[usize]| Some(vec![index[0], indices[index[1]], index[2]]);
-        let (run, back): (Forward<'_>, Forward<'_>) =
-            (&|out, x| s::strided_slice(out, x, &[1], &[start], &[end], &[step]), &|dx, dout| {
-                s::strided_slice_grad(dx, dout, &[-2], &[start], &[end], &[step])
-            });
+        let (run, back): (Forward<'_>, Forward<'_>) = (
+            &|out, x| {
+                s::strided_slice(
+                    out,
+                    x,
+                    &StridedSliceAttributes { axes: &[1], starts: &[start], ends: &[end], strides: &[step] },
+                )
+            },
+            &|dx, dout| {
+                s::strided_slice_grad(
+                    dx,
+                    dout,
+                    &StridedSliceAttributes { axes: &[-2], starts: &[start], ends: &[end], strides: &[step] },
+                )
+            },
+        );
         check(&[2, 5, 3], &[2, indices.len(), 3], &from, 0.0, run, Some(back));
     }
-    let (run, back): (Forward<'_>, Forward<'_>) =
-        (&|out, x| s::slice(out, x, &[0, 1], &[-1, 1], &[9, 3], &[0]), &|dx, dout| {
-            s::slice_grad(dx, dout, &[0, 1], &[-1, 1], &[9, 3], &[0])
-        });
+    let (run, back): (Forward<'_>, Forward<'_>) = (
+        &|out, x| {
+            s::slice(
+                out,
+                x,
+                &SliceAttributes { axes: &[0, 1], starts: &[-1, 1], ends: &[9, 3], decrease_axis: &[0] },
+            )
+        },
+        &|dx, dout| {
+            s::slice_grad(
+                dx,
+                dout,
+                &SliceAttributes { axes: &[0, 1], starts: &[-1, 1], ends: &[9, 3], decrease_axis: &[0] },
+            )
+        },
+    );
     check(&[4, 3], &[2], &|index| Some(vec![3, index[0] + 1]), 0.0, run, Some(back));
     let whole = Tensor::new(DType::F32, &[4, 3], []);
     let (run, back): (Forward<'_>, Forward<'_>) =
@@ -252,7 +297,11 @@ fn slices_are_those_of_python() {
     let (x, out) = (Tensor::new(DType::F32, &[3], []), Tensor::new(DType::F32, &[2], []));
     let refused = s::crop(&mut out.view_mut(), &x.view(), &[2], &[2]);
     assert_eq!(refused, Err(Error::Index { index: 3, len: 3 }));
-    let refused = s::strided_slice(&mut out.view_mut(), &x.view(), &[0], &[0], &[2], &[0]);
+    let refused = s::strided_slice(
+        &mut out.view_mut(),
+        &x.view(),
+        &StridedSliceAttributes { axes: &[0], starts: &[0], ends: &[2], strides: &[0] },
+    );
     assert!(matches!(refused, Err(Error::Attribute { name: "strides", .. })));
 }
 
@@ -298,12 +347,14 @@ fn values_replace_parts() {
         Some(&mut dx.view_mut()),
         Some(&mut dvalues.view_mut()),
         &x.view(),
-        &[0],
-        &[1],
-        &[3],
-        &[1],
-        &[],
-        &[],
+        &SetValueGradAttributes {
+            axes: &[0],
+            starts: &[1],
+            ends: &[3],
+            steps: &[1],
+            decrease_axes: &[],
+            none_axes: &[],
+        },
     )
     .unwrap();
     for index in x.indices() {

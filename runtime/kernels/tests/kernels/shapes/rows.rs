@@ -1,5 +1,6 @@
 //! Operators that take rows, frames or repeated parts from several tensors.
 
+use tenon_kernels::attributes::{FillDiagonalTensorAttributes, TemporalShiftAttributes};
 use tenon_kernels::{DType, Error, Number, ViewMut, shape as s};
 
 use crate::tensor::Tensor;
@@ -42,13 +43,31 @@ fn channels_move_between_the_frames_of_a_video() {
     let back = [5.0, 0.0, 3.0, 4.0, 0.0, 2.0, 7.0, 8.0, 13.0, 0.0, 11.0, 12.0, 0.0, 10.0, 15.0, 16.0];
     for (dims, format) in [([4, 4, 1, 1], "NCHW"), ([4, 1, 1, 4], "NHWC")] {
         let (x, out) = (matrix(&dims, &x), matrix(&dims, &[]));
-        s::temporal_shift(&mut out.view_mut(), &x.view(), 2, 0.25, format).unwrap();
+        s::temporal_shift(
+            &mut out.view_mut(),
+            &x.view(),
+            &TemporalShiftAttributes { seg_num: 2, shift_ratio: 0.25, data_format: format },
+        )
+        .unwrap();
         assert_eq!(out.values(), numbers(&moved));
-        s::temporal_shift_grad(&mut out.view_mut(), &x.view(), 2, 0.25, format).unwrap();
+        s::temporal_shift_grad(
+            &mut out.view_mut(),
+            &x.view(),
+            &TemporalShiftAttributes { seg_num: 2, shift_ratio: 0.25, data_format: format },
+        )
+        .unwrap();
         assert_eq!(out.values(), numbers(&back));
-        let refused = s::temporal_shift(&mut out.view_mut(), &x.view(), 3, 0.25, format);
+        let refused = s::temporal_shift(
+            &mut out.view_mut(),
+            &x.view(),
+            &TemporalShiftAttributes { seg_num: 3, shift_ratio: 0.25, data_format: format },
+        );
         assert!(matches!(refused, Err(Error::Attribute { name: "seg_num", .. })));
-        let refused = s::temporal_shift(&mut out.view_mut(), &x.view(), 2, 0.75, format);
+        let refused = s::temporal_shift(
+            &mut out.view_mut(),
+            &x.view(),
+            &TemporalShiftAttributes { seg_num: 2, shift_ratio: 0.75, data_format: format },
+        );
         assert!(matches!(refused, Err(Error::Attribute { name: "shift_ratio", .. })));
     }
 }
@@ -82,7 +101,12 @@ fn shapes_follow_from_numbers() {
 fn a_diagonal_has_no_gradient_where_it_was_replaced() {
     let dout = matrix(&[2, 2], &[1.0, 2.0, 3.0, 4.0]);
     let dx = matrix(&[2, 2], &[]);
-    s::fill_diagonal_tensor_grad(&mut dx.view_mut(), &dout.view(), 0, 0, 1).unwrap();
+    s::fill_diagonal_tensor_grad(
+        &mut dx.view_mut(),
+        &dout.view(),
+        &FillDiagonalTensorAttributes { offset: 0, dim1: 0, dim2: 1 },
+    )
+    .unwrap();
     assert_eq!(dx.values(), numbers(&[0.0, 2.0, 3.0, 0.0]));
     s::fill_diagonal_grad(&mut dx.view_mut(), &dout.view(), 1, false).unwrap();
     assert_eq!(dx.values(), numbers(&[1.0, 0.0, 3.0, 4.0]));

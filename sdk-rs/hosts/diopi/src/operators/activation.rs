@@ -2,11 +2,9 @@
 
 //! Activation functions of neural networks, softmax, and their gradients.
 
+use crate::compute::{FLOAT, INTEGER, Method, enter, rules};
 use crate::diopi_runtime;
 use core::ffi::c_char;
-
-#[allow(unused_imports, reason = "the steps of the functions determine which of the names are used")]
-use crate::compute::{BOOL, COMPLEX, DataType, FLOAT, INTEGER, Method, enter, rules, wide};
 
 /// Computes the rectified linear unit.
 ///

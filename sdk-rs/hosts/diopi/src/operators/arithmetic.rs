@@ -2,10 +2,8 @@
 
 //! Elementwise arithmetic with two tensors, or with a tensor and a number.
 
+use crate::compute::{BOOL, FLOAT, INTEGER, Method, enter, rules};
 use crate::diopi_runtime;
-
-#[allow(unused_imports, reason = "the steps of the functions determine which of the names are used")]
-use crate::compute::{BOOL, COMPLEX, DataType, FLOAT, INTEGER, Method, enter, rules, wide};
 
 /// Computes a sum.
 ///

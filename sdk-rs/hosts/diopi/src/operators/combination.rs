@@ -2,10 +2,8 @@
 
 //! Elementwise functions of three tensors, bounds, and arithmetic with lists of tensors.
 
+use crate::compute::{FLOAT, INTEGER, Method, enter, rules};
 use crate::diopi_runtime;
-
-#[allow(unused_imports, reason = "the steps of the functions determine which of the names are used")]
-use crate::compute::{BOOL, COMPLEX, DataType, FLOAT, INTEGER, Method, enter, rules, wide};
 
 /// Adds a product of two tensors to a tensor.
 ///

@@ -2,10 +2,8 @@
 
 //! Elementwise comparisons of a tensor with a tensor or with a number.
 
+use crate::compute::{BOOL, FLOAT, INTEGER, Method, enter, rules};
 use crate::diopi_runtime;
-
-#[allow(unused_imports, reason = "the steps of the functions determine which of the names are used")]
-use crate::compute::{BOOL, COMPLEX, DataType, FLOAT, INTEGER, Method, enter, rules, wide};
 
 /// Tests whether elements are equal to those of another tensor.
 ///

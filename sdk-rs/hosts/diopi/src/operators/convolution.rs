@@ -2,10 +2,8 @@
 
 //! Convolutions, transposed convolutions, their gradients, and the conversion between images and columns.
 
+use crate::compute::{enter, rules};
 use crate::diopi_runtime;
-
-#[allow(unused_imports, reason = "the steps of the functions determine which of the names are used")]
-use crate::compute::{BOOL, COMPLEX, DataType, FLOAT, INTEGER, Method, enter, rules, wide};
 
 /// Computes a convolution in two dimensions.
 ///

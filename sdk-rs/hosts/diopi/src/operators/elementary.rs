@@ -2,10 +2,8 @@
 
 //! Elementwise functions of one tensor: signs, rounding, roots, exponentials and logarithms.
 
+use crate::compute::{FLOAT, INTEGER, Method, enter, rules};
 use crate::diopi_runtime;
-
-#[allow(unused_imports, reason = "the steps of the functions determine which of the names are used")]
-use crate::compute::{BOOL, COMPLEX, DataType, FLOAT, INTEGER, Method, enter, rules, wide};
 
 /// Computes the sign.
 ///

@@ -2,11 +2,9 @@
 
 //! Attention that does not store its weights, with masks and windows, and its gradients.
 
+use crate::compute::{enter, rules};
 use crate::diopi_runtime;
 use core::ffi::c_char;
-
-#[allow(unused_imports, reason = "the steps of the functions determine which of the names are used")]
-use crate::compute::{BOOL, COMPLEX, DataType, FLOAT, INTEGER, Method, enter, rules, wide};
 
 /// Applies flash attention.
 ///

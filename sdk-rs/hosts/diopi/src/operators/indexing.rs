@@ -2,11 +2,9 @@
 
 //! Reads and writes elements, slices and rows by indices and masks, and gradients of this.
 
+use crate::compute::{enter, rules};
 use crate::diopi_runtime;
 use core::ffi::c_char;
-
-#[allow(unused_imports, reason = "the steps of the functions determine which of the names are used")]
-use crate::compute::{BOOL, COMPLEX, DataType, FLOAT, INTEGER, Method, enter, rules, wide};
 
 /// Reads elements at index tensors.
 ///

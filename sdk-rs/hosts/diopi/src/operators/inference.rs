@@ -2,10 +2,8 @@
 
 //! Attention with caches of keys and values, penalties of tokens, and products across devices.
 
+use crate::compute::{FLOAT, INTEGER, Method, enter, rules};
 use crate::diopi_runtime;
-
-#[allow(unused_imports, reason = "the steps of the functions determine which of the names are used")]
-use crate::compute::{BOOL, COMPLEX, DataType, FLOAT, INTEGER, Method, enter, rules, wide};
 
 /// Reduces the logits of tokens that occur already.
 ///

@@ -2,10 +2,8 @@
 
 //! Losses of predicted classes and labels, and their gradients with respect to the predictions.
 
+use crate::compute::{enter, rules};
 use crate::diopi_runtime;
-
-#[allow(unused_imports, reason = "the steps of the functions determine which of the names are used")]
-use crate::compute::{BOOL, COMPLEX, DataType, FLOAT, INTEGER, Method, enter, rules, wide};
 
 /// Computes the cross entropy of logits.
 ///

@@ -2,10 +2,8 @@
 
 //! Layers of language models, penalties of tokens, and the ends of sequences, for LMDeploy.
 
+use crate::compute::{enter, rules};
 use crate::diopi_runtime;
-
-#[allow(unused_imports, reason = "the steps of the functions determine which of the names are used")]
-use crate::compute::{BOOL, COMPLEX, DataType, FLOAT, INTEGER, Method, enter, rules, wide};
 
 /// Applies a feed-forward layer with a gate.
 ///

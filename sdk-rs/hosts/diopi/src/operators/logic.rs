@@ -2,10 +2,8 @@
 
 //! Elementwise logical and bitwise operations, and the test for NaN.
 
+use crate::compute::{BOOL, FLOAT, INTEGER, Method, enter};
 use crate::diopi_runtime;
-
-#[allow(unused_imports, reason = "the steps of the functions determine which of the names are used")]
-use crate::compute::{BOOL, COMPLEX, DataType, FLOAT, INTEGER, Method, enter, rules, wide};
 
 /// Computes the logical AND.
 ///

@@ -2,10 +2,8 @@
 
 //! Reads and writes elements by masks, finds elements, and looks up embeddings.
 
+use crate::compute::{enter, rules};
 use crate::diopi_runtime;
-
-#[allow(unused_imports, reason = "the steps of the functions determine which of the names are used")]
-use crate::compute::{BOOL, COMPLEX, DataType, FLOAT, INTEGER, Method, enter, rules, wide};
 
 /// Fills elements with the element of a tensor where a mask is true.
 ///

@@ -2,10 +2,9 @@
 
 //! Boxes and regions of images, as MMCV has them.
 
+use crate::compute::{DataType, FLOAT, Method, enter, rules};
 use crate::diopi_runtime;
-
-#[allow(unused_imports, reason = "the steps of the functions determine which of the names are used")]
-use crate::compute::{BOOL, COMPLEX, DataType, FLOAT, INTEGER, Method, enter, rules, wide};
+use tenon_operators::attributes::RoiPoolAttributes;
 
 /// Selects boxes by non-maximum suppression.
 ///
@@ -215,9 +214,7 @@ pub unsafe extern "C" fn diopiRoiPoolMmcv(
                 indices_result.elements(),
                 input.elements(),
                 rois.elements(),
-                pooled_height,
-                pooled_width,
-                f64::from(spatial_scale),
+                &RoiPoolAttributes { pooled_height, pooled_width, spatial_scale: f64::from(spatial_scale) },
             )
         })?;
         out_result.finish()?;

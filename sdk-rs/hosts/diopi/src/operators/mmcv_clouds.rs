@@ -2,10 +2,8 @@
 
 //! Features of points and voxels, as MMCV has them.
 
+use crate::compute::{DataType, FLOAT, Method, enter, rules};
 use crate::diopi_runtime;
-
-#[allow(unused_imports, reason = "the steps of the functions determine which of the names are used")]
-use crate::compute::{BOOL, COMPLEX, DataType, FLOAT, INTEGER, Method, enter, rules, wide};
 
 /// Sums features of neighbors by the scores of weight matrices.
 ///

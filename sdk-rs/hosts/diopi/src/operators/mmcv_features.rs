@@ -2,10 +2,9 @@
 
 //! Reassembly and correlation of features, as MMCV has them.
 
+use crate::compute::{FLOAT, Method, enter, rules};
 use crate::diopi_runtime;
-
-#[allow(unused_imports, reason = "the steps of the functions determine which of the names are used")]
-use crate::compute::{BOOL, COMPLEX, DataType, FLOAT, INTEGER, Method, enter, rules, wide};
+use tenon_operators::attributes::{CarafeAttributes, CorrelationAttributes};
 
 /// Enlarges images by weighted sums of windows.
 ///
@@ -160,9 +159,7 @@ pub unsafe extern "C" fn diopiCarafeNaiveMmcv(
                 out_result.elements(),
                 features.elements(),
                 masks.elements(),
-                kernel_size,
-                group_size,
-                scale_factor,
+                &CarafeAttributes { kernel_size, groups: group_size, scale: scale_factor },
             )
         })?;
         out_result.finish()?;
@@ -214,9 +211,7 @@ pub unsafe extern "C" fn diopiCarafeNaiveBackwardMmcv(
                 features.elements(),
                 masks.elements(),
                 top_grad.elements(),
-                kernel_size,
-                group_size,
-                scale_factor,
+                &CarafeAttributes { kernel_size, groups: group_size, scale: scale_factor },
             )
         })?;
         dx_result.finish()?;
@@ -269,12 +264,14 @@ pub unsafe extern "C" fn diopiCorrelationMmcv(
                 out_result.elements(),
                 input1.elements(),
                 input2.elements(),
-                &[k_h, k_w],
-                &[patch_h, patch_w],
-                &[d_h, d_w],
-                &[pad_h, pad_w],
-                &[dilation_h, dilation_w],
-                &[dilation_patch_h, dilation_patch_w],
+                &CorrelationAttributes {
+                    kernel: &[k_h, k_w],
+                    patch: &[patch_h, patch_w],
+                    strides: &[d_h, d_w],
+                    paddings: &[pad_h, pad_w],
+                    dilations: &[dilation_h, dilation_w],
+                    patch_dilations: &[dilation_patch_h, dilation_patch_w],
+                },
             )
         })?;
         out_result.finish()?;
@@ -335,12 +332,14 @@ pub unsafe extern "C" fn diopiCorrelationBackwardMmcv(
                 input1.elements(),
                 input2.elements(),
                 grad_output.elements(),
-                &[k_h, k_w],
-                &[patch_h, patch_w],
-                &[d_h, d_w],
-                &[pad_h, pad_w],
-                &[dilation_h, dilation_w],
-                &[dilation_patch_h, dilation_patch_w],
+                &CorrelationAttributes {
+                    kernel: &[k_h, k_w],
+                    patch: &[patch_h, patch_w],
+                    strides: &[d_h, d_w],
+                    paddings: &[pad_h, pad_w],
+                    dilations: &[dilation_h, dilation_w],
+                    patch_dilations: &[dilation_patch_h, dilation_patch_w],
+                },
             )
         })?;
         dx_result.finish()?;

@@ -2,10 +2,9 @@
 
 //! Masks, shifts and filters of images, as MMCV has them.
 
+use crate::compute::{FLOAT, INTEGER, Method, enter, rules};
 use crate::diopi_runtime;
-
-#[allow(unused_imports, reason = "the steps of the functions determine which of the names are used")]
-use crate::compute::{BOOL, COMPLEX, DataType, FLOAT, INTEGER, Method, enter, rules, wide};
+use tenon_operators::attributes::MaskedIm2colAttributes;
 
 /// Collects the windows around some pixels of an image.
 ///
@@ -46,10 +45,12 @@ pub unsafe extern "C" fn diopiMaskedIm2colMmcv(
                 im.elements(),
                 mask_h_idx.elements(),
                 mask_w_idx.elements(),
-                kernel_h,
-                kernel_w,
-                pad_h,
-                pad_w,
+                &MaskedIm2colAttributes {
+                    kernel_height: kernel_h,
+                    kernel_width: kernel_w,
+                    pad_height: pad_h,
+                    pad_width: pad_w,
+                },
             )
         })?;
         out_result.finish()?;

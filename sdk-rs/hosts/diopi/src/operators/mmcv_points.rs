@@ -2,10 +2,9 @@
 
 //! Neighbors and samples of points in space, as MMCV has them.
 
+use crate::compute::{DataType, FLOAT, Method, enter, rules};
 use crate::diopi_runtime;
-
-#[allow(unused_imports, reason = "the steps of the functions determine which of the names are used")]
-use crate::compute::{BOOL, COMPLEX, DataType, FLOAT, INTEGER, Method, enter, rules, wide};
+use tenon_operators::attributes::BallQueryAttributes;
 
 /// Finds the first points in a ball around each center.
 ///
@@ -47,10 +46,12 @@ pub unsafe extern "C" fn diopiBallQueryMmcv(
                 xyz.elements(),
                 None,
                 None,
-                f64::from(min_radius),
-                f64::from(max_radius),
-                sample_num,
-                0,
+                &BallQueryAttributes {
+                    min_radius: f64::from(min_radius),
+                    max_radius: f64::from(max_radius),
+                    count: sample_num,
+                    absent: 0,
+                },
             )
         })?;
         out_result.finish()?;
@@ -98,10 +99,12 @@ pub unsafe extern "C" fn diopiStackBallQueryMmcv(
                 xyz.elements(),
                 Some(center_xyz_batch_cnt.elements()),
                 Some(xyz_batch_cnt.elements()),
-                0.0,
-                f64::from(max_radius),
-                sample_num,
-                -1,
+                &BallQueryAttributes {
+                    min_radius: 0.0,
+                    max_radius: f64::from(max_radius),
+                    count: sample_num,
+                    absent: -1,
+                },
             )
         })?;
         out_result.finish()?;

@@ -2,10 +2,8 @@
 
 //! Rotated boxes and polygons, as MMCV has them.
 
+use crate::compute::{FLOAT, Method, enter, rules};
 use crate::diopi_runtime;
-
-#[allow(unused_imports, reason = "the steps of the functions determine which of the names are used")]
-use crate::compute::{BOOL, COMPLEX, DataType, FLOAT, INTEGER, Method, enter, rules, wide};
 
 /// Computes how much rotated boxes overlap.
 ///

@@ -2,10 +2,9 @@
 
 //! Features of regions of images, as MMCV has them.
 
+use crate::compute::{DataType, FLOAT, Method, enter, rules};
 use crate::diopi_runtime;
-
-#[allow(unused_imports, reason = "the steps of the functions determine which of the names are used")]
-use crate::compute::{BOOL, COMPLEX, DataType, FLOAT, INTEGER, Method, enter, rules, wide};
+use tenon_operators::attributes::{PreciseRoiPoolAttributes, RotatedRoiAlignAttributes};
 
 /// Applies RoI Align to rotated regions.
 ///
@@ -45,13 +44,15 @@ pub unsafe extern "C" fn diopiRoiAlignRotatedMmcv(
                 out_result.elements(),
                 input.elements(),
                 rois.elements(),
-                aligned_height,
-                aligned_width,
-                f64::from(spatial_scale),
-                sampling_ratio,
-                aligned,
-                clockwise,
-                1,
+                &RotatedRoiAlignAttributes {
+                    pooled_height: aligned_height,
+                    pooled_width: aligned_width,
+                    spatial_scale: f64::from(spatial_scale),
+                    sampling_ratio,
+                    aligned,
+                    clockwise,
+                    orientations: 1,
+                },
             )
         })?;
         out_result.finish()?;
@@ -97,13 +98,15 @@ pub unsafe extern "C" fn diopiRoiAlignRotatedBackwardMmcv(
                 dx_result.elements(),
                 rois.elements(),
                 top_grad.elements(),
-                aligned_height,
-                aligned_width,
-                f64::from(spatial_scale),
-                sampling_ratio,
-                aligned,
-                clockwise,
-                1,
+                &RotatedRoiAlignAttributes {
+                    pooled_height: aligned_height,
+                    pooled_width: aligned_width,
+                    spatial_scale: f64::from(spatial_scale),
+                    sampling_ratio,
+                    aligned,
+                    clockwise,
+                    orientations: 1,
+                },
             )
         })?;
         dx_result.finish()?;
@@ -149,13 +152,15 @@ pub unsafe extern "C" fn diopiRiroiAlignRotatedMmcv(
                 out_result.elements(),
                 features.elements(),
                 rois.elements(),
-                pooled_height,
-                pooled_width,
-                f64::from(spatial_scale),
-                num_samples,
-                false,
-                clockwise,
-                num_orientations,
+                &RotatedRoiAlignAttributes {
+                    pooled_height,
+                    pooled_width,
+                    spatial_scale: f64::from(spatial_scale),
+                    sampling_ratio: num_samples,
+                    aligned: false,
+                    clockwise,
+                    orientations: num_orientations,
+                },
             )
         })?;
         out_result.finish()?;
@@ -201,13 +206,15 @@ pub unsafe extern "C" fn diopiRiroiAlignRotatedBackwardMmcv(
                 dx_result.elements(),
                 rois.elements(),
                 top_grad.elements(),
-                pooled_height,
-                pooled_width,
-                f64::from(spatial_scale),
-                num_samples,
-                false,
-                clockwise,
-                num_orientations,
+                &RotatedRoiAlignAttributes {
+                    pooled_height,
+                    pooled_width,
+                    spatial_scale: f64::from(spatial_scale),
+                    sampling_ratio: num_samples,
+                    aligned: false,
+                    clockwise,
+                    orientations: num_orientations,
+                },
             )
         })?;
         dx_result.finish()?;
@@ -440,9 +447,11 @@ pub unsafe extern "C" fn diopiPrroiPoolMmcv(
                 out_result.elements(),
                 input.elements(),
                 rois.elements(),
-                pooled_height,
-                pooled_width,
-                f64::from(spatial_scale),
+                &PreciseRoiPoolAttributes {
+                    pooled_height,
+                    pooled_width,
+                    spatial_scale: f64::from(spatial_scale),
+                },
             )
         })?;
         out_result.finish()?;

@@ -2,10 +2,8 @@
 
 //! Focal losses, batch normalization across devices, and an activation, as MMCV has them.
 
+use crate::compute::{enter, rules};
 use crate::diopi_runtime;
-
-#[allow(unused_imports, reason = "the steps of the functions determine which of the names are used")]
-use crate::compute::{BOOL, COMPLEX, DataType, FLOAT, INTEGER, Method, enter, rules, wide};
 
 /// Adds a bias, and applies a leaky ReLU and a factor.
 ///

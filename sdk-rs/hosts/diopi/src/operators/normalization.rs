@@ -2,10 +2,8 @@
 
 //! Batch, layer, group and instance normalization, and their gradients.
 
+use crate::compute::{enter, rules};
 use crate::diopi_runtime;
-
-#[allow(unused_imports, reason = "the steps of the functions determine which of the names are used")]
-use crate::compute::{BOOL, COMPLEX, DataType, FLOAT, INTEGER, Method, enter, rules, wide};
 
 /// Applies batch normalization.
 ///

@@ -2,10 +2,8 @@
 
 //! Steps of optimizers, and the treatment of gradients in mixed precision.
 
+use crate::compute::{BOOL, FLOAT, INTEGER, Method, enter, rules};
 use crate::diopi_runtime;
-
-#[allow(unused_imports, reason = "the steps of the functions determine which of the names are used")]
-use crate::compute::{BOOL, COMPLEX, DataType, FLOAT, INTEGER, Method, enter, rules, wide};
 
 /// Performs a step of stochastic gradient descent.
 ///

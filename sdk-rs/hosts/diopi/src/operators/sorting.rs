@@ -2,10 +2,8 @@
 
 //! Sorts elements, and finds the greatest and the distinct ones.
 
+use crate::compute::{enter, rules};
 use crate::diopi_runtime;
-
-#[allow(unused_imports, reason = "the steps of the functions determine which of the names are used")]
-use crate::compute::{BOOL, COMPLEX, DataType, FLOAT, INTEGER, Method, enter, rules, wide};
 
 /// Sorts elements along a dimension.
 ///

@@ -2,10 +2,8 @@
 
 //! Rotary embeddings, normalization by the root mean square, and masked softmax.
 
+use crate::compute::{enter, rules};
 use crate::diopi_runtime;
-
-#[allow(unused_imports, reason = "the steps of the functions determine which of the names are used")]
-use crate::compute::{BOOL, COMPLEX, DataType, FLOAT, INTEGER, Method, enter, rules, wide};
 
 /// Applies rotary embeddings.
 ///

@@ -2,10 +2,8 @@
 
 //! Elementwise trigonometric and hyperbolic functions, and their inverses.
 
+use crate::compute::{FLOAT, Method, enter};
 use crate::diopi_runtime;
-
-#[allow(unused_imports, reason = "the steps of the functions determine which of the names are used")]
-use crate::compute::{BOOL, COMPLEX, DataType, FLOAT, INTEGER, Method, enter, rules, wide};
 
 /// Computes the sine.
 ///

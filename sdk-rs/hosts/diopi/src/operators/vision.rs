@@ -2,11 +2,10 @@
 
 //! Interpolation, sampling and boxes in images.
 
+use crate::compute::{FLOAT, Method, enter, rules};
 use crate::diopi_runtime;
 use core::ffi::c_char;
-
-#[allow(unused_imports, reason = "the steps of the functions determine which of the names are used")]
-use crate::compute::{BOOL, COMPLEX, DataType, FLOAT, INTEGER, Method, enter, rules, wide};
+use tenon_operators::attributes::{GridSampleAttributes, RoiAlignAttributes};
 
 /// Applies RoI Align.
 ///
@@ -46,11 +45,7 @@ pub unsafe extern "C" fn diopiRoiAlign(
                 input.elements(),
                 rois.elements(),
                 None,
-                pooled_height,
-                pooled_width,
-                spatial_scale,
-                sampling_ratio,
-                aligned,
+                &RoiAlignAttributes { pooled_height, pooled_width, spatial_scale, sampling_ratio, aligned },
             )
         })?;
         out_result.finish()?;
@@ -144,9 +139,7 @@ pub unsafe extern "C" fn diopiGridSample(
                 out_result.elements(),
                 input.elements(),
                 grid.elements(),
-                mode,
-                "zeros",
-                false,
+                &GridSampleAttributes { mode, padding_mode: "zeros", align_corners: false },
             )
         })?;
         out_result.finish()?;

@@ -6,6 +6,7 @@ use crate::error::Result;
 use crate::kernel::outputs;
 use crate::kernel::{Any, Call, Output, Registry, Run, Tensor};
 use crate::kernel::{BOOL, FLOATS, INTEGERS, kernel};
+use tenon_operators::attributes::PutAlongAxisAttributes;
 
 /// Registers the kernels of this group.
 pub(super) fn register(registry: Registry) -> Result<()> {
@@ -206,9 +207,11 @@ impl Run<Any> for PutAlongAxis<'_> {
                 &x,
                 &index,
                 &value,
-                i64::from(self.axis),
-                self.reduce,
-                self.include_self,
+                &PutAlongAxisAttributes {
+                    axis: i64::from(self.axis),
+                    reduce: self.reduce,
+                    include_self: self.include_self,
+                },
             )
         })
     }
@@ -248,9 +251,11 @@ impl Run<Any> for PutAlongAxisGrad<'_> {
                 &value,
                 &out,
                 &dout,
-                i64::from(self.axis),
-                self.reduce,
-                self.include_self,
+                &PutAlongAxisAttributes {
+                    axis: i64::from(self.axis),
+                    reduce: self.reduce,
+                    include_self: self.include_self,
+                },
             )
         })
     }

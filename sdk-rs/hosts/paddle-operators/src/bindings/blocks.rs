@@ -7,6 +7,7 @@ use crate::kernel::outputs;
 use crate::kernel::{Any, Call, Output, Registry, Run, Tensor};
 use crate::kernel::{BOOL, COMPLEX, FLOATS, INTEGERS, kernel};
 use tenon::device::Release;
+use tenon_operators::attributes::{TemporalShiftAttributes, UnfoldAttributes};
 
 /// Registers the kernels of this group.
 pub(super) fn register(registry: Registry) -> Result<()> {
@@ -64,7 +65,17 @@ impl Run<Any> for Unfold<'_> {
         let dilations: Vec<i64> = self.dilations.iter().copied().map(i64::from).collect();
         let mut out = self.out.view(outputs::like(&x))?;
         call.run(|device, launch| {
-            device.unfold(launch, &mut out, &x, &kernel_sizes, &strides, &paddings, &dilations)
+            device.unfold(
+                launch,
+                &mut out,
+                &x,
+                &UnfoldAttributes {
+                    kernel_sizes: &kernel_sizes,
+                    strides: &strides,
+                    paddings: &paddings,
+                    dilations: &dilations,
+                },
+            )
         })
     }
 }
@@ -91,7 +102,17 @@ impl Run<Any> for UnfoldGrad<'_> {
         let dilations: Vec<i64> = self.dilations.iter().copied().map(i64::from).collect();
         let mut dx = self.dx.view(outputs::like(&dout))?;
         call.run(|device, launch| {
-            device.unfold_grad(launch, &mut dx, &dout, &kernel_sizes, &strides, &paddings, &dilations)
+            device.unfold_grad(
+                launch,
+                &mut dx,
+                &dout,
+                &UnfoldAttributes {
+                    kernel_sizes: &kernel_sizes,
+                    strides: &strides,
+                    paddings: &paddings,
+                    dilations: &dilations,
+                },
+            )
         })
     }
 }
@@ -119,7 +140,17 @@ impl Run<Any> for Fold<'_> {
         let dilations: Vec<i64> = self.dilations.iter().copied().map(i64::from).collect();
         let mut out = self.out.view(outputs::like(&x))?;
         call.run(|device, launch| {
-            device.fold(launch, &mut out, &x, &kernel_sizes, &strides, &paddings, &dilations)
+            device.fold(
+                launch,
+                &mut out,
+                &x,
+                &UnfoldAttributes {
+                    kernel_sizes: &kernel_sizes,
+                    strides: &strides,
+                    paddings: &paddings,
+                    dilations: &dilations,
+                },
+            )
         })
     }
 }
@@ -147,7 +178,17 @@ impl Run<Any> for FoldGrad<'_> {
         let dilations: Vec<i64> = self.dilations.iter().copied().map(i64::from).collect();
         let mut dx = self.dx.view(outputs::like(&dout))?;
         call.run(|device, launch| {
-            device.fold_grad(launch, &mut dx, &dout, &kernel_sizes, &strides, &paddings, &dilations)
+            device.fold_grad(
+                launch,
+                &mut dx,
+                &dout,
+                &UnfoldAttributes {
+                    kernel_sizes: &kernel_sizes,
+                    strides: &strides,
+                    paddings: &paddings,
+                    dilations: &dilations,
+                },
+            )
         })
     }
 }
@@ -325,9 +366,11 @@ impl Run<Any> for TemporalShift<'_> {
                 launch,
                 &mut out,
                 &x,
-                i64::from(self.seg_num),
-                f64::from(self.shift_ratio),
-                self.data_format,
+                &TemporalShiftAttributes {
+                    seg_num: i64::from(self.seg_num),
+                    shift_ratio: f64::from(self.shift_ratio),
+                    data_format: self.data_format,
+                },
             )
         })
     }
@@ -350,9 +393,11 @@ impl Run<Any> for TemporalShiftGrad<'_> {
                 launch,
                 &mut dx,
                 &dout,
-                i64::from(self.seg_num),
-                f64::from(self.shift_ratio),
-                self.data_format,
+                &TemporalShiftAttributes {
+                    seg_num: i64::from(self.seg_num),
+                    shift_ratio: f64::from(self.shift_ratio),
+                    data_format: self.data_format,
+                },
             )
         })
     }

@@ -6,6 +6,7 @@ use crate::error::Result;
 use crate::kernel::elementwise;
 use crate::kernel::{Any, Call, Output, Registry, Run, Scalar, Tensor};
 use crate::kernel::{BOOL, FLOATS, INTEGERS, kernel};
+use tenon_operators::attributes::IsCloseAttributes;
 
 /// Registers the kernels of this group.
 pub(super) fn register(registry: Registry) -> Result<()> {
@@ -229,7 +230,7 @@ impl Run<Any> for Isclose<'_> {
         let rtol = self.rtol.to_f64()?;
         let atol = self.atol.to_f64()?;
         elementwise::test(call, self.out, |device, launch, out| {
-            device.is_close(launch, out, &a, &b, rtol, atol, self.equal_nan)
+            device.is_close(launch, out, &a, &b, &IsCloseAttributes { rtol, atol, equal_nan: self.equal_nan })
         })
     }
 }

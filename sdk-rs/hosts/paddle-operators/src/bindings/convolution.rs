@@ -7,6 +7,9 @@ use crate::kernel::outputs;
 use crate::kernel::{Any, Call, IntArray, Output, Registry, Run, Tensor};
 use crate::kernel::{FLOATS, kernel};
 use tenon::device::Release;
+use tenon_operators::attributes::{
+    ConvAttributes, ConvTransposeAttributes, MaxPoolWithIndexAttributes, PoolAttributes,
+};
 
 /// Registers the kernels of this group.
 pub(super) fn register(registry: Registry) -> Result<()> {
@@ -102,12 +105,14 @@ impl Run<Any> for Conv2d<'_> {
                 launch,
                 &x,
                 &filter,
-                &strides,
-                &paddings,
-                self.padding_algorithm,
-                &dilations,
-                i64::from(self.groups),
-                self.data_format,
+                &ConvAttributes {
+                    strides: &strides,
+                    paddings: &paddings,
+                    padding_algorithm: self.padding_algorithm,
+                    dilations: &dilations,
+                    groups: i64::from(self.groups),
+                    data_format: self.data_format,
+                },
             )
         })?;
         self.out.reshape(&dims)?;
@@ -118,12 +123,14 @@ impl Run<Any> for Conv2d<'_> {
                 &mut out,
                 &x,
                 &filter,
-                &strides,
-                &paddings,
-                self.padding_algorithm,
-                &dilations,
-                i64::from(self.groups),
-                self.data_format,
+                &ConvAttributes {
+                    strides: &strides,
+                    paddings: &paddings,
+                    padding_algorithm: self.padding_algorithm,
+                    dilations: &dilations,
+                    groups: i64::from(self.groups),
+                    data_format: self.data_format,
+                },
             )
         })
     }
@@ -163,12 +170,14 @@ impl Run<Any> for Conv2dGrad<'_> {
                 &x,
                 &filter,
                 &dout,
-                &strides,
-                &paddings,
-                self.padding_algorithm,
-                &dilations,
-                i64::from(self.groups),
-                self.data_format,
+                &ConvAttributes {
+                    strides: &strides,
+                    paddings: &paddings,
+                    padding_algorithm: self.padding_algorithm,
+                    dilations: &dilations,
+                    groups: i64::from(self.groups),
+                    data_format: self.data_format,
+                },
             )
         })
     }
@@ -201,12 +210,14 @@ impl Run<Any> for DepthwiseConv2d<'_> {
                 launch,
                 &x,
                 &filter,
-                &strides,
-                &paddings,
-                self.padding_algorithm,
-                &dilations,
-                i64::from(self.groups),
-                self.data_format,
+                &ConvAttributes {
+                    strides: &strides,
+                    paddings: &paddings,
+                    padding_algorithm: self.padding_algorithm,
+                    dilations: &dilations,
+                    groups: i64::from(self.groups),
+                    data_format: self.data_format,
+                },
             )
         })?;
         self.out.reshape(&dims)?;
@@ -217,12 +228,14 @@ impl Run<Any> for DepthwiseConv2d<'_> {
                 &mut out,
                 &x,
                 &filter,
-                &strides,
-                &paddings,
-                self.padding_algorithm,
-                &dilations,
-                i64::from(self.groups),
-                self.data_format,
+                &ConvAttributes {
+                    strides: &strides,
+                    paddings: &paddings,
+                    padding_algorithm: self.padding_algorithm,
+                    dilations: &dilations,
+                    groups: i64::from(self.groups),
+                    data_format: self.data_format,
+                },
             )
         })
     }
@@ -262,12 +275,14 @@ impl Run<Any> for DepthwiseConv2dGrad<'_> {
                 &x,
                 &filter,
                 &dout,
-                &strides,
-                &paddings,
-                self.padding_algorithm,
-                &dilations,
-                i64::from(self.groups),
-                self.data_format,
+                &ConvAttributes {
+                    strides: &strides,
+                    paddings: &paddings,
+                    padding_algorithm: self.padding_algorithm,
+                    dilations: &dilations,
+                    groups: i64::from(self.groups),
+                    data_format: self.data_format,
+                },
             )
         })
     }
@@ -300,12 +315,14 @@ impl Run<Any> for Conv3d<'_> {
                 launch,
                 &x,
                 &filter,
-                &strides,
-                &paddings,
-                self.padding_algorithm,
-                &dilations,
-                i64::from(self.groups),
-                self.data_format,
+                &ConvAttributes {
+                    strides: &strides,
+                    paddings: &paddings,
+                    padding_algorithm: self.padding_algorithm,
+                    dilations: &dilations,
+                    groups: i64::from(self.groups),
+                    data_format: self.data_format,
+                },
             )
         })?;
         self.out.reshape(&dims)?;
@@ -316,12 +333,14 @@ impl Run<Any> for Conv3d<'_> {
                 &mut out,
                 &x,
                 &filter,
-                &strides,
-                &paddings,
-                self.padding_algorithm,
-                &dilations,
-                i64::from(self.groups),
-                self.data_format,
+                &ConvAttributes {
+                    strides: &strides,
+                    paddings: &paddings,
+                    padding_algorithm: self.padding_algorithm,
+                    dilations: &dilations,
+                    groups: i64::from(self.groups),
+                    data_format: self.data_format,
+                },
             )
         })
     }
@@ -361,12 +380,14 @@ impl Run<Any> for Conv3dGrad<'_> {
                 &x,
                 &filter,
                 &dout,
-                &strides,
-                &paddings,
-                self.padding_algorithm,
-                &dilations,
-                i64::from(self.groups),
-                self.data_format,
+                &ConvAttributes {
+                    strides: &strides,
+                    paddings: &paddings,
+                    padding_algorithm: self.padding_algorithm,
+                    dilations: &dilations,
+                    groups: i64::from(self.groups),
+                    data_format: self.data_format,
+                },
             )
         })
     }
@@ -403,12 +424,14 @@ impl Run<Any> for Conv2dTranspose<'_> {
                 &mut out,
                 &x,
                 &filter,
-                &strides,
-                &paddings,
-                self.padding_algorithm,
-                &dilations,
-                i64::from(self.groups),
-                self.data_format,
+                &ConvTransposeAttributes {
+                    strides: &strides,
+                    paddings: &paddings,
+                    padding_algorithm: self.padding_algorithm,
+                    dilations: &dilations,
+                    groups: i64::from(self.groups),
+                    data_format: self.data_format,
+                },
             )
         })
     }
@@ -450,12 +473,14 @@ impl Run<Any> for Conv2dTransposeGrad<'_> {
                 &x,
                 &filter,
                 &dout,
-                &strides,
-                &paddings,
-                self.padding_algorithm,
-                &dilations,
-                i64::from(self.groups),
-                self.data_format,
+                &ConvTransposeAttributes {
+                    strides: &strides,
+                    paddings: &paddings,
+                    padding_algorithm: self.padding_algorithm,
+                    dilations: &dilations,
+                    groups: i64::from(self.groups),
+                    data_format: self.data_format,
+                },
             )
         })
     }
@@ -492,12 +517,14 @@ impl Run<Any> for DepthwiseConv2dTranspose<'_> {
                 &mut out,
                 &x,
                 &filter,
-                &strides,
-                &paddings,
-                self.padding_algorithm,
-                &dilations,
-                i64::from(self.groups),
-                self.data_format,
+                &ConvTransposeAttributes {
+                    strides: &strides,
+                    paddings: &paddings,
+                    padding_algorithm: self.padding_algorithm,
+                    dilations: &dilations,
+                    groups: i64::from(self.groups),
+                    data_format: self.data_format,
+                },
             )
         })
     }
@@ -539,12 +566,14 @@ impl Run<Any> for DepthwiseConv2dTransposeGrad<'_> {
                 &x,
                 &filter,
                 &dout,
-                &strides,
-                &paddings,
-                self.padding_algorithm,
-                &dilations,
-                i64::from(self.groups),
-                self.data_format,
+                &ConvTransposeAttributes {
+                    strides: &strides,
+                    paddings: &paddings,
+                    padding_algorithm: self.padding_algorithm,
+                    dilations: &dilations,
+                    groups: i64::from(self.groups),
+                    data_format: self.data_format,
+                },
             )
         })
     }
@@ -581,12 +610,14 @@ impl Run<Any> for Conv3dTranspose<'_> {
                 &mut out,
                 &x,
                 &filter,
-                &strides,
-                &paddings,
-                self.padding_algorithm,
-                &dilations,
-                i64::from(self.groups),
-                self.data_format,
+                &ConvTransposeAttributes {
+                    strides: &strides,
+                    paddings: &paddings,
+                    padding_algorithm: self.padding_algorithm,
+                    dilations: &dilations,
+                    groups: i64::from(self.groups),
+                    data_format: self.data_format,
+                },
             )
         })
     }
@@ -628,12 +659,14 @@ impl Run<Any> for Conv3dTransposeGrad<'_> {
                 &x,
                 &filter,
                 &dout,
-                &strides,
-                &paddings,
-                self.padding_algorithm,
-                &dilations,
-                i64::from(self.groups),
-                self.data_format,
+                &ConvTransposeAttributes {
+                    strides: &strides,
+                    paddings: &paddings,
+                    padding_algorithm: self.padding_algorithm,
+                    dilations: &dilations,
+                    groups: i64::from(self.groups),
+                    data_format: self.data_format,
+                },
             )
         })
     }
@@ -669,16 +702,18 @@ impl Run<Any> for Pool2dUntilV3_0<'_> {
                 launch,
                 &mut out,
                 &x,
-                self.kernel_size.get(),
-                &strides,
-                &paddings,
-                self.ceil_mode,
-                self.exclusive,
-                self.data_format,
-                self.pooling_type,
-                self.global_pooling,
-                self.adaptive,
-                self.padding_algorithm,
+                &PoolAttributes {
+                    kernel_size: self.kernel_size.get(),
+                    strides: &strides,
+                    paddings: &paddings,
+                    ceil_mode: self.ceil_mode,
+                    exclusive: self.exclusive,
+                    data_format: self.data_format,
+                    pooling_type: self.pooling_type,
+                    global_pooling: self.global_pooling,
+                    adaptive: self.adaptive,
+                    padding_algorithm: self.padding_algorithm,
+                },
             )
         })
     }
@@ -712,16 +747,18 @@ impl Run<Any> for Pool2d<'_> {
                 launch,
                 &mut out,
                 &x,
-                self.kernel_size.get(),
-                self.strides,
-                self.paddings,
-                self.ceil_mode,
-                self.exclusive,
-                self.data_format,
-                self.pooling_type,
-                self.global_pooling,
-                self.adaptive,
-                self.padding_algorithm,
+                &PoolAttributes {
+                    kernel_size: self.kernel_size.get(),
+                    strides: self.strides,
+                    paddings: self.paddings,
+                    ceil_mode: self.ceil_mode,
+                    exclusive: self.exclusive,
+                    data_format: self.data_format,
+                    pooling_type: self.pooling_type,
+                    global_pooling: self.global_pooling,
+                    adaptive: self.adaptive,
+                    padding_algorithm: self.padding_algorithm,
+                },
             )
         })
     }
@@ -759,16 +796,18 @@ impl Run<Any> for Pool2dGradUntilV3_0<'_> {
                 &mut dx,
                 &x,
                 &dout,
-                self.kernel_size.get(),
-                &strides,
-                &paddings,
-                self.ceil_mode,
-                self.exclusive,
-                self.data_format,
-                self.pooling_type,
-                self.global_pooling,
-                self.adaptive,
-                self.padding_algorithm,
+                &PoolAttributes {
+                    kernel_size: self.kernel_size.get(),
+                    strides: &strides,
+                    paddings: &paddings,
+                    ceil_mode: self.ceil_mode,
+                    exclusive: self.exclusive,
+                    data_format: self.data_format,
+                    pooling_type: self.pooling_type,
+                    global_pooling: self.global_pooling,
+                    adaptive: self.adaptive,
+                    padding_algorithm: self.padding_algorithm,
+                },
             )
         })
     }
@@ -804,16 +843,18 @@ impl Run<Any> for Pool2dGrad<'_> {
                 &mut dx,
                 &x,
                 &dout,
-                self.kernel_size.get(),
-                self.strides,
-                self.paddings,
-                self.ceil_mode,
-                self.exclusive,
-                self.data_format,
-                self.pooling_type,
-                self.global_pooling,
-                self.adaptive,
-                self.padding_algorithm,
+                &PoolAttributes {
+                    kernel_size: self.kernel_size.get(),
+                    strides: self.strides,
+                    paddings: self.paddings,
+                    ceil_mode: self.ceil_mode,
+                    exclusive: self.exclusive,
+                    data_format: self.data_format,
+                    pooling_type: self.pooling_type,
+                    global_pooling: self.global_pooling,
+                    adaptive: self.adaptive,
+                    padding_algorithm: self.padding_algorithm,
+                },
             )
         })
     }
@@ -850,16 +891,18 @@ impl Run<Any> for Pool3dUntilV3_0<'_> {
                 launch,
                 &mut out,
                 &x,
-                &kernel_size,
-                &strides,
-                &paddings,
-                self.ceil_mode,
-                self.exclusive,
-                self.data_format,
-                self.pooling_type,
-                self.global_pooling,
-                self.adaptive,
-                self.padding_algorithm,
+                &PoolAttributes {
+                    kernel_size: &kernel_size,
+                    strides: &strides,
+                    paddings: &paddings,
+                    ceil_mode: self.ceil_mode,
+                    exclusive: self.exclusive,
+                    data_format: self.data_format,
+                    pooling_type: self.pooling_type,
+                    global_pooling: self.global_pooling,
+                    adaptive: self.adaptive,
+                    padding_algorithm: self.padding_algorithm,
+                },
             )
         })
     }
@@ -893,16 +936,18 @@ impl Run<Any> for Pool3d<'_> {
                 launch,
                 &mut out,
                 &x,
-                self.kernel_size,
-                self.strides,
-                self.paddings,
-                self.ceil_mode,
-                self.exclusive,
-                self.data_format,
-                self.pooling_type,
-                self.global_pooling,
-                self.adaptive,
-                self.padding_algorithm,
+                &PoolAttributes {
+                    kernel_size: self.kernel_size,
+                    strides: self.strides,
+                    paddings: self.paddings,
+                    ceil_mode: self.ceil_mode,
+                    exclusive: self.exclusive,
+                    data_format: self.data_format,
+                    pooling_type: self.pooling_type,
+                    global_pooling: self.global_pooling,
+                    adaptive: self.adaptive,
+                    padding_algorithm: self.padding_algorithm,
+                },
             )
         })
     }
@@ -941,16 +986,18 @@ impl Run<Any> for Pool3dGradUntilV3_0<'_> {
                 &mut dx,
                 &x,
                 &dout,
-                &kernel_size,
-                &strides,
-                &paddings,
-                self.ceil_mode,
-                self.exclusive,
-                self.data_format,
-                self.pooling_type,
-                self.global_pooling,
-                self.adaptive,
-                self.padding_algorithm,
+                &PoolAttributes {
+                    kernel_size: &kernel_size,
+                    strides: &strides,
+                    paddings: &paddings,
+                    ceil_mode: self.ceil_mode,
+                    exclusive: self.exclusive,
+                    data_format: self.data_format,
+                    pooling_type: self.pooling_type,
+                    global_pooling: self.global_pooling,
+                    adaptive: self.adaptive,
+                    padding_algorithm: self.padding_algorithm,
+                },
             )
         })
     }
@@ -986,16 +1033,18 @@ impl Run<Any> for Pool3dGrad<'_> {
                 &mut dx,
                 &x,
                 &dout,
-                self.kernel_size,
-                self.strides,
-                self.paddings,
-                self.ceil_mode,
-                self.exclusive,
-                self.data_format,
-                self.pooling_type,
-                self.global_pooling,
-                self.adaptive,
-                self.padding_algorithm,
+                &PoolAttributes {
+                    kernel_size: self.kernel_size,
+                    strides: self.strides,
+                    paddings: self.paddings,
+                    ceil_mode: self.ceil_mode,
+                    exclusive: self.exclusive,
+                    data_format: self.data_format,
+                    pooling_type: self.pooling_type,
+                    global_pooling: self.global_pooling,
+                    adaptive: self.adaptive,
+                    padding_algorithm: self.padding_algorithm,
+                },
             )
         })
     }
@@ -1029,12 +1078,14 @@ impl Run<Any> for MaxPool2dWithIndexUntilV2_6<'_> {
                 &mut out,
                 &mut mask,
                 &x,
-                &kernel_size,
-                &strides,
-                &paddings,
-                self.global_pooling,
-                self.adaptive,
-                false,
+                &MaxPoolWithIndexAttributes {
+                    kernel_size: &kernel_size,
+                    strides: &strides,
+                    paddings: &paddings,
+                    global_pooling: self.global_pooling,
+                    adaptive: self.adaptive,
+                    ceil_mode: false,
+                },
             )
         })
     }
@@ -1069,12 +1120,14 @@ impl Run<Any> for MaxPool2dWithIndex<'_> {
                 &mut out,
                 &mut mask,
                 &x,
-                &kernel_size,
-                &strides,
-                &paddings,
-                self.global_pooling,
-                self.adaptive,
-                self.ceil_mode,
+                &MaxPoolWithIndexAttributes {
+                    kernel_size: &kernel_size,
+                    strides: &strides,
+                    paddings: &paddings,
+                    global_pooling: self.global_pooling,
+                    adaptive: self.adaptive,
+                    ceil_mode: self.ceil_mode,
+                },
             )
         })
     }
@@ -1155,12 +1208,14 @@ impl Run<Any> for MaxPool3dWithIndexUntilV2_6<'_> {
                 &mut out,
                 &mut mask,
                 &x,
-                &kernel_size,
-                &strides,
-                &paddings,
-                self.global_pooling,
-                self.adaptive,
-                false,
+                &MaxPoolWithIndexAttributes {
+                    kernel_size: &kernel_size,
+                    strides: &strides,
+                    paddings: &paddings,
+                    global_pooling: self.global_pooling,
+                    adaptive: self.adaptive,
+                    ceil_mode: false,
+                },
             )
         })
     }
@@ -1195,12 +1250,14 @@ impl Run<Any> for MaxPool3dWithIndex<'_> {
                 &mut out,
                 &mut mask,
                 &x,
-                &kernel_size,
-                &strides,
-                &paddings,
-                self.global_pooling,
-                self.adaptive,
-                self.ceil_mode,
+                &MaxPoolWithIndexAttributes {
+                    kernel_size: &kernel_size,
+                    strides: &strides,
+                    paddings: &paddings,
+                    global_pooling: self.global_pooling,
+                    adaptive: self.adaptive,
+                    ceil_mode: self.ceil_mode,
+                },
             )
         })
     }

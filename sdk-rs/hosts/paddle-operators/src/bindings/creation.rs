@@ -8,6 +8,7 @@ use crate::kernel::{Any, Call, IntArray, Output, Registry, Run, Scalar, Tensor};
 use crate::kernel::{BOOL, COMPLEX, FLOATS, INTEGERS, kernel};
 use tenon::device::DataType;
 use tenon::device::Release;
+use tenon_operators::attributes::TrilIndicesAttributes;
 
 /// Registers the kernels of this group.
 pub(super) fn register(registry: Registry) -> Result<()> {
@@ -164,9 +165,11 @@ impl Run<Any> for TrilIndices<'_> {
             device.tril_indices(
                 launch,
                 &mut out,
-                i64::from(self.rows),
-                i64::from(self.columns),
-                i64::from(self.offset),
+                &TrilIndicesAttributes {
+                    rows: i64::from(self.rows),
+                    columns: i64::from(self.columns),
+                    offset: i64::from(self.offset),
+                },
             )
         })
     }
@@ -187,9 +190,11 @@ impl Run<Any> for TriuIndices<'_> {
             device.triu_indices(
                 launch,
                 &mut out,
-                i64::from(self.rows),
-                i64::from(self.columns),
-                i64::from(self.offset),
+                &TrilIndicesAttributes {
+                    rows: i64::from(self.rows),
+                    columns: i64::from(self.columns),
+                    offset: i64::from(self.offset),
+                },
             )
         })
     }

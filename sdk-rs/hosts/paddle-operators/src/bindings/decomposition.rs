@@ -8,6 +8,7 @@ use crate::kernel::{Any, Call, Output, Plain, Registry, Run, Tensor};
 use crate::kernel::{COMPLEX, FLOATS, kernel};
 use tenon::device::DataType;
 use tenon::device::Release;
+use tenon_operators::attributes::{MatrixRankAttributes, TriangularSolveAttributes};
 
 /// Registers the kernels of this group.
 pub(super) fn register(registry: Registry) -> Result<()> {
@@ -165,7 +166,17 @@ impl Run<Any> for TriangularSolve<'_> {
         let b = self.b.view()?;
         let mut out = self.out.view(outputs::like(&b))?;
         call.run(|device, launch| {
-            device.triangular_solve(launch, &mut out, &a, &b, self.upper, self.transpose, self.unitriangular)
+            device.triangular_solve(
+                launch,
+                &mut out,
+                &a,
+                &b,
+                &TriangularSolveAttributes {
+                    upper: self.upper,
+                    transpose: self.transpose,
+                    unitriangular: self.unitriangular,
+                },
+            )
         })
     }
 }
@@ -195,9 +206,11 @@ impl Run<Any> for TriangularSolveGrad<'_> {
                 &b,
                 &out,
                 &dout,
-                self.upper,
-                self.transpose,
-                self.unitriangular,
+                &TriangularSolveAttributes {
+                    upper: self.upper,
+                    transpose: self.transpose,
+                    unitriangular: self.unitriangular,
+                },
             )
         })
     }
@@ -749,9 +762,11 @@ impl Run<Any> for MatrixRank<'_> {
                 launch,
                 &mut out,
                 &x,
-                f64::from(self.tol),
-                self.use_default_tol,
-                self.hermitian,
+                &MatrixRankAttributes {
+                    tol: f64::from(self.tol),
+                    use_default_tol: self.use_default_tol,
+                    hermitian: self.hermitian,
+                },
             )
         })
     }

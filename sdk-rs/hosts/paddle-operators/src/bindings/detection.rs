@@ -7,6 +7,11 @@ use crate::kernel::outputs;
 use crate::kernel::{Any, Call, Output, Registry, Run, Tensor};
 use crate::kernel::{FLOATS, kernel};
 use tenon::device::DataType;
+use tenon_operators::attributes::{
+    BoxCoderAttributes, DeformableConvAttributes, GenerateProposalsAttributes, MatrixNmsAttributes,
+    MulticlassNmsAttributes, PriorBoxAttributes, PsroiPoolAttributes, RoiMaxPoolAttributes,
+    YoloBoxAttributes,
+};
 
 /// Registers the kernels of this group.
 pub(super) fn register(registry: Registry) -> Result<()> {
@@ -78,10 +83,12 @@ impl Run<Any> for BoxCoder<'_> {
                 &prior_box,
                 prior_box_var.as_ref(),
                 &target_box,
-                self.code_type,
-                self.box_normalized,
-                i64::from(self.axis),
-                &variance,
+                &BoxCoderAttributes {
+                    code_type: self.code_type,
+                    box_normalized: self.box_normalized,
+                    axis: i64::from(self.axis),
+                    variance: &variance,
+                },
             )
         })?;
         self.out.reshape(&dims)?;
@@ -93,10 +100,12 @@ impl Run<Any> for BoxCoder<'_> {
                 &prior_box,
                 prior_box_var.as_ref(),
                 &target_box,
-                self.code_type,
-                self.box_normalized,
-                i64::from(self.axis),
-                &variance,
+                &BoxCoderAttributes {
+                    code_type: self.code_type,
+                    box_normalized: self.box_normalized,
+                    axis: i64::from(self.axis),
+                    variance: &variance,
+                },
             )
         })
     }
@@ -134,16 +143,18 @@ impl Run<Any> for PriorBox<'_> {
                 launch,
                 &input,
                 &image,
-                &min_sizes,
-                &max_sizes,
-                &aspect_ratios,
-                &variances,
-                self.flip,
-                self.clip,
-                f64::from(self.step_w),
-                f64::from(self.step_h),
-                f64::from(self.offset),
-                self.min_max_aspect_ratios_order,
+                &PriorBoxAttributes {
+                    min_sizes: &min_sizes,
+                    max_sizes: &max_sizes,
+                    aspect_ratios: &aspect_ratios,
+                    variances: &variances,
+                    flip: self.flip,
+                    clip: self.clip,
+                    step_w: f64::from(self.step_w),
+                    step_h: f64::from(self.step_h),
+                    offset: f64::from(self.offset),
+                    min_max_aspect_ratios_order: self.min_max_aspect_ratios_order,
+                },
             )
         })?;
         self.out.reshape(&dims)?;
@@ -152,16 +163,18 @@ impl Run<Any> for PriorBox<'_> {
                 launch,
                 &input,
                 &image,
-                &min_sizes,
-                &max_sizes,
-                &aspect_ratios,
-                &variances,
-                self.flip,
-                self.clip,
-                f64::from(self.step_w),
-                f64::from(self.step_h),
-                f64::from(self.offset),
-                self.min_max_aspect_ratios_order,
+                &PriorBoxAttributes {
+                    min_sizes: &min_sizes,
+                    max_sizes: &max_sizes,
+                    aspect_ratios: &aspect_ratios,
+                    variances: &variances,
+                    flip: self.flip,
+                    clip: self.clip,
+                    step_w: f64::from(self.step_w),
+                    step_h: f64::from(self.step_h),
+                    offset: f64::from(self.offset),
+                    min_max_aspect_ratios_order: self.min_max_aspect_ratios_order,
+                },
             )
         })?;
         self.var.reshape(&dims)?;
@@ -174,16 +187,18 @@ impl Run<Any> for PriorBox<'_> {
                 &mut var,
                 &input,
                 &image,
-                &min_sizes,
-                &max_sizes,
-                &aspect_ratios,
-                &variances,
-                self.flip,
-                self.clip,
-                f64::from(self.step_w),
-                f64::from(self.step_h),
-                f64::from(self.offset),
-                self.min_max_aspect_ratios_order,
+                &PriorBoxAttributes {
+                    min_sizes: &min_sizes,
+                    max_sizes: &max_sizes,
+                    aspect_ratios: &aspect_ratios,
+                    variances: &variances,
+                    flip: self.flip,
+                    clip: self.clip,
+                    step_w: f64::from(self.step_w),
+                    step_h: f64::from(self.step_h),
+                    offset: f64::from(self.offset),
+                    min_max_aspect_ratios_order: self.min_max_aspect_ratios_order,
+                },
             )
         })
     }
@@ -216,14 +231,16 @@ impl Run<Any> for YoloBox<'_> {
                 launch,
                 &x,
                 &img_size,
-                &anchors,
-                i64::from(self.class_num),
-                f64::from(self.conf_thresh),
-                i64::from(self.downsample_ratio),
-                self.clip_bbox,
-                f64::from(self.scale_x_y),
-                self.iou_aware,
-                f64::from(self.iou_aware_factor),
+                &YoloBoxAttributes {
+                    anchors: &anchors,
+                    class_num: i64::from(self.class_num),
+                    conf_thresh: f64::from(self.conf_thresh),
+                    downsample_ratio: i64::from(self.downsample_ratio),
+                    clip_bbox: self.clip_bbox,
+                    scale_x_y: f64::from(self.scale_x_y),
+                    iou_aware: self.iou_aware,
+                    iou_aware_factor: f64::from(self.iou_aware_factor),
+                },
             )
         })?;
         self.boxes.reshape(&dims)?;
@@ -232,14 +249,16 @@ impl Run<Any> for YoloBox<'_> {
                 launch,
                 &x,
                 &img_size,
-                &anchors,
-                i64::from(self.class_num),
-                f64::from(self.conf_thresh),
-                i64::from(self.downsample_ratio),
-                self.clip_bbox,
-                f64::from(self.scale_x_y),
-                self.iou_aware,
-                f64::from(self.iou_aware_factor),
+                &YoloBoxAttributes {
+                    anchors: &anchors,
+                    class_num: i64::from(self.class_num),
+                    conf_thresh: f64::from(self.conf_thresh),
+                    downsample_ratio: i64::from(self.downsample_ratio),
+                    clip_bbox: self.clip_bbox,
+                    scale_x_y: f64::from(self.scale_x_y),
+                    iou_aware: self.iou_aware,
+                    iou_aware_factor: f64::from(self.iou_aware_factor),
+                },
             )
         })?;
         self.scores.reshape(&dims)?;
@@ -252,14 +271,16 @@ impl Run<Any> for YoloBox<'_> {
                 &mut scores,
                 &x,
                 &img_size,
-                &anchors,
-                i64::from(self.class_num),
-                f64::from(self.conf_thresh),
-                i64::from(self.downsample_ratio),
-                self.clip_bbox,
-                f64::from(self.scale_x_y),
-                self.iou_aware,
-                f64::from(self.iou_aware_factor),
+                &YoloBoxAttributes {
+                    anchors: &anchors,
+                    class_num: i64::from(self.class_num),
+                    conf_thresh: f64::from(self.conf_thresh),
+                    downsample_ratio: i64::from(self.downsample_ratio),
+                    clip_bbox: self.clip_bbox,
+                    scale_x_y: f64::from(self.scale_x_y),
+                    iou_aware: self.iou_aware,
+                    iou_aware_factor: f64::from(self.iou_aware_factor),
+                },
             )
         })
     }
@@ -301,12 +322,14 @@ impl Run<Any> for GenerateProposals<'_> {
                 &im_shape,
                 &anchors,
                 &variances,
-                i64::from(self.pre_nms_top_n),
-                i64::from(self.post_nms_top_n),
-                f64::from(self.nms_thresh),
-                f64::from(self.min_size),
-                f64::from(self.eta),
-                self.pixel_offset,
+                &GenerateProposalsAttributes {
+                    pre_nms_top_n: i64::from(self.pre_nms_top_n),
+                    post_nms_top_n: i64::from(self.post_nms_top_n),
+                    nms_thresh: f64::from(self.nms_thresh),
+                    min_size: f64::from(self.min_size),
+                    eta: f64::from(self.eta),
+                    pixel_offset: self.pixel_offset,
+                },
             )
         })?;
         self.rpn_rois.reshape(&dims)?;
@@ -318,12 +341,14 @@ impl Run<Any> for GenerateProposals<'_> {
                 &im_shape,
                 &anchors,
                 &variances,
-                i64::from(self.pre_nms_top_n),
-                i64::from(self.post_nms_top_n),
-                f64::from(self.nms_thresh),
-                f64::from(self.min_size),
-                f64::from(self.eta),
-                self.pixel_offset,
+                &GenerateProposalsAttributes {
+                    pre_nms_top_n: i64::from(self.pre_nms_top_n),
+                    post_nms_top_n: i64::from(self.post_nms_top_n),
+                    nms_thresh: f64::from(self.nms_thresh),
+                    min_size: f64::from(self.min_size),
+                    eta: f64::from(self.eta),
+                    pixel_offset: self.pixel_offset,
+                },
             )
         })?;
         self.rpn_roi_probs.reshape(&dims)?;
@@ -335,12 +360,14 @@ impl Run<Any> for GenerateProposals<'_> {
                 &im_shape,
                 &anchors,
                 &variances,
-                i64::from(self.pre_nms_top_n),
-                i64::from(self.post_nms_top_n),
-                f64::from(self.nms_thresh),
-                f64::from(self.min_size),
-                f64::from(self.eta),
-                self.pixel_offset,
+                &GenerateProposalsAttributes {
+                    pre_nms_top_n: i64::from(self.pre_nms_top_n),
+                    post_nms_top_n: i64::from(self.post_nms_top_n),
+                    nms_thresh: f64::from(self.nms_thresh),
+                    min_size: f64::from(self.min_size),
+                    eta: f64::from(self.eta),
+                    pixel_offset: self.pixel_offset,
+                },
             )
         })?;
         self.rpn_rois_num.reshape(&dims)?;
@@ -358,12 +385,14 @@ impl Run<Any> for GenerateProposals<'_> {
                 &im_shape,
                 &anchors,
                 &variances,
-                i64::from(self.pre_nms_top_n),
-                i64::from(self.post_nms_top_n),
-                f64::from(self.nms_thresh),
-                f64::from(self.min_size),
-                f64::from(self.eta),
-                self.pixel_offset,
+                &GenerateProposalsAttributes {
+                    pre_nms_top_n: i64::from(self.pre_nms_top_n),
+                    post_nms_top_n: i64::from(self.post_nms_top_n),
+                    nms_thresh: f64::from(self.nms_thresh),
+                    min_size: f64::from(self.min_size),
+                    eta: f64::from(self.eta),
+                    pixel_offset: self.pixel_offset,
+                },
             )
         })
     }
@@ -396,13 +425,15 @@ impl Run<Any> for MulticlassNms3<'_> {
                 &bboxes,
                 &scores,
                 rois_num.as_ref(),
-                f64::from(self.score_threshold),
-                i64::from(self.nms_top_k),
-                i64::from(self.keep_top_k),
-                f64::from(self.nms_threshold),
-                self.normalized,
-                f64::from(self.nms_eta),
-                i64::from(self.background_label),
+                &MulticlassNmsAttributes {
+                    score_threshold: f64::from(self.score_threshold),
+                    nms_top_k: i64::from(self.nms_top_k),
+                    keep_top_k: i64::from(self.keep_top_k),
+                    nms_threshold: f64::from(self.nms_threshold),
+                    normalized: self.normalized,
+                    nms_eta: f64::from(self.nms_eta),
+                    background_label: i64::from(self.background_label),
+                },
             )
         })?;
         self.out.reshape(&dims)?;
@@ -412,13 +443,15 @@ impl Run<Any> for MulticlassNms3<'_> {
                 &bboxes,
                 &scores,
                 rois_num.as_ref(),
-                f64::from(self.score_threshold),
-                i64::from(self.nms_top_k),
-                i64::from(self.keep_top_k),
-                f64::from(self.nms_threshold),
-                self.normalized,
-                f64::from(self.nms_eta),
-                i64::from(self.background_label),
+                &MulticlassNmsAttributes {
+                    score_threshold: f64::from(self.score_threshold),
+                    nms_top_k: i64::from(self.nms_top_k),
+                    keep_top_k: i64::from(self.keep_top_k),
+                    nms_threshold: f64::from(self.nms_threshold),
+                    normalized: self.normalized,
+                    nms_eta: f64::from(self.nms_eta),
+                    background_label: i64::from(self.background_label),
+                },
             )
         })?;
         self.index.reshape(&dims)?;
@@ -428,13 +461,15 @@ impl Run<Any> for MulticlassNms3<'_> {
                 &bboxes,
                 &scores,
                 rois_num.as_ref(),
-                f64::from(self.score_threshold),
-                i64::from(self.nms_top_k),
-                i64::from(self.keep_top_k),
-                f64::from(self.nms_threshold),
-                self.normalized,
-                f64::from(self.nms_eta),
-                i64::from(self.background_label),
+                &MulticlassNmsAttributes {
+                    score_threshold: f64::from(self.score_threshold),
+                    nms_top_k: i64::from(self.nms_top_k),
+                    keep_top_k: i64::from(self.keep_top_k),
+                    nms_threshold: f64::from(self.nms_threshold),
+                    normalized: self.normalized,
+                    nms_eta: f64::from(self.nms_eta),
+                    background_label: i64::from(self.background_label),
+                },
             )
         })?;
         self.nms_rois_num.reshape(&dims)?;
@@ -450,13 +485,15 @@ impl Run<Any> for MulticlassNms3<'_> {
                 &bboxes,
                 &scores,
                 rois_num.as_ref(),
-                f64::from(self.score_threshold),
-                i64::from(self.nms_top_k),
-                i64::from(self.keep_top_k),
-                f64::from(self.nms_threshold),
-                self.normalized,
-                f64::from(self.nms_eta),
-                i64::from(self.background_label),
+                &MulticlassNmsAttributes {
+                    score_threshold: f64::from(self.score_threshold),
+                    nms_top_k: i64::from(self.nms_top_k),
+                    keep_top_k: i64::from(self.keep_top_k),
+                    nms_threshold: f64::from(self.nms_threshold),
+                    normalized: self.normalized,
+                    nms_eta: f64::from(self.nms_eta),
+                    background_label: i64::from(self.background_label),
+                },
             )
         })
     }
@@ -488,14 +525,16 @@ impl Run<Any> for MatrixNms<'_> {
                 launch,
                 &bboxes,
                 &scores,
-                f64::from(self.score_threshold),
-                i64::from(self.nms_top_k),
-                i64::from(self.keep_top_k),
-                f64::from(self.post_threshold),
-                self.use_gaussian,
-                f64::from(self.gaussian_sigma),
-                i64::from(self.background_label),
-                self.normalized,
+                &MatrixNmsAttributes {
+                    score_threshold: f64::from(self.score_threshold),
+                    nms_top_k: i64::from(self.nms_top_k),
+                    keep_top_k: i64::from(self.keep_top_k),
+                    post_threshold: f64::from(self.post_threshold),
+                    use_gaussian: self.use_gaussian,
+                    gaussian_sigma: f64::from(self.gaussian_sigma),
+                    background_label: i64::from(self.background_label),
+                    normalized: self.normalized,
+                },
             )
         })?;
         self.out.reshape(&dims)?;
@@ -504,14 +543,16 @@ impl Run<Any> for MatrixNms<'_> {
                 launch,
                 &bboxes,
                 &scores,
-                f64::from(self.score_threshold),
-                i64::from(self.nms_top_k),
-                i64::from(self.keep_top_k),
-                f64::from(self.post_threshold),
-                self.use_gaussian,
-                f64::from(self.gaussian_sigma),
-                i64::from(self.background_label),
-                self.normalized,
+                &MatrixNmsAttributes {
+                    score_threshold: f64::from(self.score_threshold),
+                    nms_top_k: i64::from(self.nms_top_k),
+                    keep_top_k: i64::from(self.keep_top_k),
+                    post_threshold: f64::from(self.post_threshold),
+                    use_gaussian: self.use_gaussian,
+                    gaussian_sigma: f64::from(self.gaussian_sigma),
+                    background_label: i64::from(self.background_label),
+                    normalized: self.normalized,
+                },
             )
         })?;
         self.index.reshape(&dims)?;
@@ -520,14 +561,16 @@ impl Run<Any> for MatrixNms<'_> {
                 launch,
                 &bboxes,
                 &scores,
-                f64::from(self.score_threshold),
-                i64::from(self.nms_top_k),
-                i64::from(self.keep_top_k),
-                f64::from(self.post_threshold),
-                self.use_gaussian,
-                f64::from(self.gaussian_sigma),
-                i64::from(self.background_label),
-                self.normalized,
+                &MatrixNmsAttributes {
+                    score_threshold: f64::from(self.score_threshold),
+                    nms_top_k: i64::from(self.nms_top_k),
+                    keep_top_k: i64::from(self.keep_top_k),
+                    post_threshold: f64::from(self.post_threshold),
+                    use_gaussian: self.use_gaussian,
+                    gaussian_sigma: f64::from(self.gaussian_sigma),
+                    background_label: i64::from(self.background_label),
+                    normalized: self.normalized,
+                },
             )
         })?;
         self.rois_num.reshape(&dims)?;
@@ -542,14 +585,16 @@ impl Run<Any> for MatrixNms<'_> {
                 &mut rois_num,
                 &bboxes,
                 &scores,
-                f64::from(self.score_threshold),
-                i64::from(self.nms_top_k),
-                i64::from(self.keep_top_k),
-                f64::from(self.post_threshold),
-                self.use_gaussian,
-                f64::from(self.gaussian_sigma),
-                i64::from(self.background_label),
-                self.normalized,
+                &MatrixNmsAttributes {
+                    score_threshold: f64::from(self.score_threshold),
+                    nms_top_k: i64::from(self.nms_top_k),
+                    keep_top_k: i64::from(self.keep_top_k),
+                    post_threshold: f64::from(self.post_threshold),
+                    use_gaussian: self.use_gaussian,
+                    gaussian_sigma: f64::from(self.gaussian_sigma),
+                    background_label: i64::from(self.background_label),
+                    normalized: self.normalized,
+                },
             )
         })
     }
@@ -574,9 +619,11 @@ impl Run<Any> for RoiPool<'_> {
                 &x,
                 &boxes,
                 boxes_num.as_ref(),
-                i64::from(self.pooled_height),
-                i64::from(self.pooled_width),
-                f64::from(self.spatial_scale),
+                &RoiMaxPoolAttributes {
+                    pooled_height: i64::from(self.pooled_height),
+                    pooled_width: i64::from(self.pooled_width),
+                    spatial_scale: f64::from(self.spatial_scale),
+                },
             )
         })?;
         self.out.reshape(&dims)?;
@@ -586,9 +633,11 @@ impl Run<Any> for RoiPool<'_> {
                 &x,
                 &boxes,
                 boxes_num.as_ref(),
-                i64::from(self.pooled_height),
-                i64::from(self.pooled_width),
-                f64::from(self.spatial_scale),
+                &RoiMaxPoolAttributes {
+                    pooled_height: i64::from(self.pooled_height),
+                    pooled_width: i64::from(self.pooled_width),
+                    spatial_scale: f64::from(self.spatial_scale),
+                },
             )
         })?;
         self.arg_max.reshape(&dims)?;
@@ -602,9 +651,11 @@ impl Run<Any> for RoiPool<'_> {
                 &x,
                 &boxes,
                 boxes_num.as_ref(),
-                i64::from(self.pooled_height),
-                i64::from(self.pooled_width),
-                f64::from(self.spatial_scale),
+                &RoiMaxPoolAttributes {
+                    pooled_height: i64::from(self.pooled_height),
+                    pooled_width: i64::from(self.pooled_width),
+                    spatial_scale: f64::from(self.spatial_scale),
+                },
             )
         })
     }
@@ -661,10 +712,12 @@ impl Run<Any> for PsroiPool<'_> {
                 &x,
                 &boxes,
                 boxes_num.as_ref(),
-                i64::from(self.pooled_height),
-                i64::from(self.pooled_width),
-                i64::from(self.output_channels),
-                f64::from(self.spatial_scale),
+                &PsroiPoolAttributes {
+                    pooled_height: i64::from(self.pooled_height),
+                    pooled_width: i64::from(self.pooled_width),
+                    output_channels: i64::from(self.output_channels),
+                    spatial_scale: f64::from(self.spatial_scale),
+                },
             )
         })?;
         self.out.reshape(&dims)?;
@@ -676,10 +729,12 @@ impl Run<Any> for PsroiPool<'_> {
                 &x,
                 &boxes,
                 boxes_num.as_ref(),
-                i64::from(self.pooled_height),
-                i64::from(self.pooled_width),
-                i64::from(self.output_channels),
-                f64::from(self.spatial_scale),
+                &PsroiPoolAttributes {
+                    pooled_height: i64::from(self.pooled_height),
+                    pooled_width: i64::from(self.pooled_width),
+                    output_channels: i64::from(self.output_channels),
+                    spatial_scale: f64::from(self.spatial_scale),
+                },
             )
         })
     }
@@ -718,10 +773,12 @@ impl Run<Any> for PsroiPoolGrad<'_> {
                 &boxes,
                 boxes_num.as_ref(),
                 &dout,
-                i64::from(self.pooled_height),
-                i64::from(self.pooled_width),
-                i64::from(self.output_channels),
-                f64::from(self.spatial_scale),
+                &PsroiPoolAttributes {
+                    pooled_height: i64::from(self.pooled_height),
+                    pooled_width: i64::from(self.pooled_width),
+                    output_channels: i64::from(self.output_channels),
+                    spatial_scale: f64::from(self.spatial_scale),
+                },
             )
         })
     }
@@ -763,10 +820,12 @@ impl Run<Any> for DeformableConv<'_> {
                 &offset,
                 &filter,
                 mask.as_ref(),
-                &strides,
-                &paddings,
-                &dilations,
-                i64::from(self.groups),
+                &DeformableConvAttributes {
+                    strides: &strides,
+                    paddings: &paddings,
+                    dilations: &dilations,
+                    groups: i64::from(self.groups),
+                },
             )
         })?;
         self.out.reshape(&dims)?;
@@ -779,10 +838,12 @@ impl Run<Any> for DeformableConv<'_> {
                 &offset,
                 &filter,
                 mask.as_ref(),
-                &strides,
-                &paddings,
-                &dilations,
-                i64::from(self.groups),
+                &DeformableConvAttributes {
+                    strides: &strides,
+                    paddings: &paddings,
+                    dilations: &dilations,
+                    groups: i64::from(self.groups),
+                },
             )
         })
     }
@@ -842,10 +903,12 @@ impl Run<Any> for DeformableConvGrad<'_> {
                 &filter,
                 mask.as_ref(),
                 &dout,
-                &strides,
-                &paddings,
-                &dilations,
-                i64::from(self.groups),
+                &DeformableConvAttributes {
+                    strides: &strides,
+                    paddings: &paddings,
+                    dilations: &dilations,
+                    groups: i64::from(self.groups),
+                },
             )
         })
     }

@@ -6,6 +6,9 @@ use crate::error::Result;
 use crate::kernel::outputs;
 use crate::kernel::{Any, Call, Output, Registry, Run, Tensor};
 use crate::kernel::{BOOL, COMPLEX, FLOATS, INTEGERS, kernel};
+use tenon_operators::attributes::{
+    DiagEmbedAttributes, DiagonalAttributes, FillDiagonalAttributes, FillDiagonalTensorAttributes,
+};
 
 /// Registers the kernels of this group.
 pub(super) fn register(registry: Registry) -> Result<()> {
@@ -52,9 +55,11 @@ impl Run<Any> for Diagonal<'_> {
                 launch,
                 &mut out,
                 &x,
-                i64::from(self.offset),
-                i64::from(self.axis1),
-                i64::from(self.axis2),
+                &DiagonalAttributes {
+                    offset: i64::from(self.offset),
+                    axis1: i64::from(self.axis1),
+                    axis2: i64::from(self.axis2),
+                },
             )
         })
     }
@@ -77,9 +82,11 @@ impl Run<Any> for DiagonalGrad<'_> {
                 launch,
                 &mut dx,
                 &dout,
-                i64::from(self.offset),
-                i64::from(self.axis1),
-                i64::from(self.axis2),
+                &DiagonalAttributes {
+                    offset: i64::from(self.offset),
+                    axis1: i64::from(self.axis1),
+                    axis2: i64::from(self.axis2),
+                },
             )
         })
     }
@@ -102,9 +109,11 @@ impl Run<Any> for DiagEmbed<'_> {
                 launch,
                 &mut out,
                 &x,
-                i64::from(self.offset),
-                i64::from(self.dim1),
-                i64::from(self.dim2),
+                &DiagEmbedAttributes {
+                    offset: i64::from(self.offset),
+                    dim1: i64::from(self.dim1),
+                    dim2: i64::from(self.dim2),
+                },
             )
         })
     }
@@ -161,9 +170,11 @@ impl Run<Any> for FillDiagonal<'_> {
                 launch,
                 &mut out,
                 &x,
-                f64::from(self.value),
-                i64::from(self.offset),
-                self.wrap,
+                &FillDiagonalAttributes {
+                    value: f64::from(self.value),
+                    offset: i64::from(self.offset),
+                    wrap: self.wrap,
+                },
             )
         })
     }
@@ -206,9 +217,11 @@ impl Run<Any> for FillDiagonalTensor<'_> {
                 &mut out,
                 &x,
                 &values,
-                self.offset,
-                i64::from(self.dim1),
-                i64::from(self.dim2),
+                &FillDiagonalTensorAttributes {
+                    offset: self.offset,
+                    dim1: i64::from(self.dim1),
+                    dim2: i64::from(self.dim2),
+                },
             )
         })
     }
@@ -231,9 +244,11 @@ impl Run<Any> for FillDiagonalTensorGrad<'_> {
                 launch,
                 &mut dx,
                 &dout,
-                self.offset,
-                i64::from(self.dim1),
-                i64::from(self.dim2),
+                &FillDiagonalTensorAttributes {
+                    offset: self.offset,
+                    dim1: i64::from(self.dim1),
+                    dim2: i64::from(self.dim2),
+                },
             )
         })
     }
@@ -356,9 +371,11 @@ impl Run<Any> for Trace<'_> {
                 launch,
                 &mut out,
                 &x,
-                i64::from(self.offset),
-                i64::from(self.axis1),
-                i64::from(self.axis2),
+                &DiagonalAttributes {
+                    offset: i64::from(self.offset),
+                    axis1: i64::from(self.axis1),
+                    axis2: i64::from(self.axis2),
+                },
             )
         })
     }
@@ -381,9 +398,11 @@ impl Run<Any> for TraceGrad<'_> {
                 launch,
                 &mut dx,
                 &dout,
-                i64::from(self.offset),
-                i64::from(self.axis1),
-                i64::from(self.axis2),
+                &DiagonalAttributes {
+                    offset: i64::from(self.offset),
+                    axis1: i64::from(self.axis1),
+                    axis2: i64::from(self.axis2),
+                },
             )
         })
     }

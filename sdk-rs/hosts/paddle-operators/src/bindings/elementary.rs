@@ -7,6 +7,7 @@ use crate::kernel::elementwise;
 use crate::kernel::{Any, Call, Output, Registry, Run, Scalar, Tensor};
 use crate::kernel::{BOOL, FLOATS, INTEGERS, kernel};
 use tenon::device::Release;
+use tenon_operators::attributes::ScaleAttributes;
 
 /// Registers the kernels of this group.
 pub(super) fn register(registry: Registry) -> Result<()> {
@@ -1279,7 +1280,16 @@ impl Run<Any> for ScaleUntilV2_6<'_> {
         let x = self.x.view()?;
         let scale = self.scale.to_f64()?;
         elementwise::result(call, self.out, &[&x], |device, launch, out| {
-            device.scale(launch, out, &x, scale, f64::from(self.bias), self.bias_after_scale)
+            device.scale(
+                launch,
+                out,
+                &x,
+                &ScaleAttributes {
+                    scale,
+                    bias: f64::from(self.bias),
+                    bias_after_scale: self.bias_after_scale,
+                },
+            )
         })
     }
 }
@@ -1298,7 +1308,12 @@ impl Run<Any> for Scale<'_> {
         let scale = self.scale.to_f64()?;
         let bias = self.bias.to_f64()?;
         elementwise::result(call, self.out, &[&x], |device, launch, out| {
-            device.scale(launch, out, &x, scale, bias, self.bias_after_scale)
+            device.scale(
+                launch,
+                out,
+                &x,
+                &ScaleAttributes { scale, bias, bias_after_scale: self.bias_after_scale },
+            )
         })
     }
 }

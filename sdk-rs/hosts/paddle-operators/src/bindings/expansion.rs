@@ -8,6 +8,7 @@ use crate::kernel::shapes;
 use crate::kernel::{Any, Call, IntArray, Output, Registry, Run, Scalar, Tensor};
 use crate::kernel::{BOOL, COMPLEX, FLOATS, INTEGERS, kernel};
 use tenon::device::Release;
+use tenon_operators::attributes::{Pad3dAttributes, Pad3dGradAttributes};
 
 /// Registers the kernels of this group.
 pub(super) fn register(registry: Registry) -> Result<()> {
@@ -494,10 +495,12 @@ impl Run<Any> for Pad3dUntilV3_2<'_> {
                 launch,
                 &mut out,
                 &x,
-                self.paddings.get(),
-                self.mode,
-                f64::from(self.pad_value),
-                self.data_format,
+                &Pad3dAttributes {
+                    paddings: self.paddings.get(),
+                    mode: self.mode,
+                    pad_value: f64::from(self.pad_value),
+                    data_format: self.data_format,
+                },
             )
         })
     }
@@ -521,7 +524,16 @@ impl Run<Any> for Pad3dGradUntilV3_2<'_> {
         let dout = self.dout.view()?;
         let mut dx = self.dx.view(outputs::like(&dout))?;
         call.run(|device, launch| {
-            device.pad3d_grad(launch, &mut dx, &dout, self.paddings.get(), self.mode, self.data_format)
+            device.pad3d_grad(
+                launch,
+                &mut dx,
+                &dout,
+                &Pad3dGradAttributes {
+                    paddings: self.paddings.get(),
+                    mode: self.mode,
+                    data_format: self.data_format,
+                },
+            )
         })
     }
 }
@@ -548,10 +560,12 @@ impl Run<Any> for Pad3d<'_> {
                 launch,
                 &mut out,
                 &x,
-                self.paddings.get(),
-                self.mode,
-                self.pad_value,
-                self.data_format,
+                &Pad3dAttributes {
+                    paddings: self.paddings.get(),
+                    mode: self.mode,
+                    pad_value: self.pad_value,
+                    data_format: self.data_format,
+                },
             )
         })
     }
@@ -575,7 +589,16 @@ impl Run<Any> for Pad3dGrad<'_> {
         let dout = self.dout.view()?;
         let mut dx = self.dx.view(outputs::like(&dout))?;
         call.run(|device, launch| {
-            device.pad3d_grad(launch, &mut dx, &dout, self.paddings.get(), self.mode, self.data_format)
+            device.pad3d_grad(
+                launch,
+                &mut dx,
+                &dout,
+                &Pad3dGradAttributes {
+                    paddings: self.paddings.get(),
+                    mode: self.mode,
+                    data_format: self.data_format,
+                },
+            )
         })
     }
 }

@@ -7,6 +7,7 @@ use crate::kernel::outputs;
 use crate::kernel::{Any, Call, IntArray, Output, Registry, Run, Tensor};
 use crate::kernel::{FLOATS, INTEGERS, kernel};
 use tenon::device::DataType;
+use tenon_operators::attributes::SendUeRecvAttributes;
 
 /// Registers the kernels of this group.
 pub(super) fn register(registry: Registry) -> Result<()> {
@@ -141,9 +142,11 @@ impl Run<Any> for SendUeRecv<'_> {
                 &y,
                 &src_index,
                 &dst_index,
-                self.message_op,
-                self.reduce_op,
-                self.out_size.get(),
+                &SendUeRecvAttributes {
+                    message_op: self.message_op,
+                    reduce_op: self.reduce_op,
+                    out_size: self.out_size.get(),
+                },
             )
         })?;
         self.out.reshape(&dims)?;
@@ -154,9 +157,11 @@ impl Run<Any> for SendUeRecv<'_> {
                 &y,
                 &src_index,
                 &dst_index,
-                self.message_op,
-                self.reduce_op,
-                self.out_size.get(),
+                &SendUeRecvAttributes {
+                    message_op: self.message_op,
+                    reduce_op: self.reduce_op,
+                    out_size: self.out_size.get(),
+                },
             )
         })?;
         self.dst_count.reshape(&dims)?;
@@ -171,9 +176,11 @@ impl Run<Any> for SendUeRecv<'_> {
                 &y,
                 &src_index,
                 &dst_index,
-                self.message_op,
-                self.reduce_op,
-                self.out_size.get(),
+                &SendUeRecvAttributes {
+                    message_op: self.message_op,
+                    reduce_op: self.reduce_op,
+                    out_size: self.out_size.get(),
+                },
             )
         })
     }

@@ -7,6 +7,7 @@ use crate::kernel::outputs;
 use crate::kernel::{Any, Call, Output, Registry, Run, Tensor};
 use crate::kernel::{FLOATS, kernel};
 use tenon::device::Release;
+use tenon_operators::attributes::{InterpolateAttributes, InterpolateGradAttributes};
 
 /// Registers the kernels of this group.
 pub(super) fn register(registry: Registry) -> Result<()> {
@@ -127,14 +128,16 @@ impl Run<Any> for NearestInterpUntilV3_2<'_> {
                 out_size.as_ref(),
                 size_tensor.as_deref(),
                 scale_tensor.as_ref(),
-                self.data_format,
-                i64::from(self.out_d),
-                i64::from(self.out_h),
-                i64::from(self.out_w),
-                &scale,
-                self.interp_method,
-                self.align_corners,
-                i64::from(self.align_mode),
+                &InterpolateAttributes {
+                    data_format: self.data_format,
+                    out_d: i64::from(self.out_d),
+                    out_h: i64::from(self.out_h),
+                    out_w: i64::from(self.out_w),
+                    scale: &scale,
+                    interp_method: self.interp_method,
+                    align_corners: self.align_corners,
+                    align_mode: i64::from(self.align_mode),
+                },
             )
         })?;
         self.out.reshape(&dims)?;
@@ -147,14 +150,16 @@ impl Run<Any> for NearestInterpUntilV3_2<'_> {
                 out_size.as_ref(),
                 size_tensor.as_deref(),
                 scale_tensor.as_ref(),
-                self.data_format,
-                i64::from(self.out_d),
-                i64::from(self.out_h),
-                i64::from(self.out_w),
-                &scale,
-                self.interp_method,
-                self.align_corners,
-                i64::from(self.align_mode),
+                &InterpolateAttributes {
+                    data_format: self.data_format,
+                    out_d: i64::from(self.out_d),
+                    out_h: i64::from(self.out_h),
+                    out_w: i64::from(self.out_w),
+                    scale: &scale,
+                    interp_method: self.interp_method,
+                    align_corners: self.align_corners,
+                    align_mode: i64::from(self.align_mode),
+                },
             )
         })
     }
@@ -198,14 +203,16 @@ impl Run<Any> for NearestInterp<'_> {
                 out_size.as_ref(),
                 size_tensor.as_deref(),
                 scale_tensor.as_ref(),
-                self.data_format,
-                i64::from(self.out_d),
-                i64::from(self.out_h),
-                i64::from(self.out_w),
-                self.scale,
-                self.interp_method,
-                self.align_corners,
-                i64::from(self.align_mode),
+                &InterpolateAttributes {
+                    data_format: self.data_format,
+                    out_d: i64::from(self.out_d),
+                    out_h: i64::from(self.out_h),
+                    out_w: i64::from(self.out_w),
+                    scale: self.scale,
+                    interp_method: self.interp_method,
+                    align_corners: self.align_corners,
+                    align_mode: i64::from(self.align_mode),
+                },
             )
         })?;
         self.out.reshape(&dims)?;
@@ -218,14 +225,16 @@ impl Run<Any> for NearestInterp<'_> {
                 out_size.as_ref(),
                 size_tensor.as_deref(),
                 scale_tensor.as_ref(),
-                self.data_format,
-                i64::from(self.out_d),
-                i64::from(self.out_h),
-                i64::from(self.out_w),
-                self.scale,
-                self.interp_method,
-                self.align_corners,
-                i64::from(self.align_mode),
+                &InterpolateAttributes {
+                    data_format: self.data_format,
+                    out_d: i64::from(self.out_d),
+                    out_h: i64::from(self.out_h),
+                    out_w: i64::from(self.out_w),
+                    scale: self.scale,
+                    interp_method: self.interp_method,
+                    align_corners: self.align_corners,
+                    align_mode: i64::from(self.align_mode),
+                },
             )
         })
     }
@@ -271,11 +280,13 @@ impl Run<Any> for NearestInterpGradUntilV3_2<'_> {
                 size_tensor.as_deref(),
                 scale_tensor.as_ref(),
                 &dout,
-                self.data_format,
-                &scale,
-                self.interp_method,
-                self.align_corners,
-                i64::from(self.align_mode),
+                &InterpolateGradAttributes {
+                    data_format: self.data_format,
+                    scale: &scale,
+                    interp_method: self.interp_method,
+                    align_corners: self.align_corners,
+                    align_mode: i64::from(self.align_mode),
+                },
             )
         })
     }
@@ -320,11 +331,13 @@ impl Run<Any> for NearestInterpGrad<'_> {
                 size_tensor.as_deref(),
                 scale_tensor.as_ref(),
                 &dout,
-                self.data_format,
-                self.scale,
-                self.interp_method,
-                self.align_corners,
-                i64::from(self.align_mode),
+                &InterpolateGradAttributes {
+                    data_format: self.data_format,
+                    scale: self.scale,
+                    interp_method: self.interp_method,
+                    align_corners: self.align_corners,
+                    align_mode: i64::from(self.align_mode),
+                },
             )
         })
     }
@@ -369,14 +382,16 @@ impl Run<Any> for LinearInterpUntilV3_2<'_> {
                 out_size.as_ref(),
                 size_tensor.as_deref(),
                 scale_tensor.as_ref(),
-                self.data_format,
-                i64::from(self.out_d),
-                i64::from(self.out_h),
-                i64::from(self.out_w),
-                &scale,
-                self.interp_method,
-                self.align_corners,
-                i64::from(self.align_mode),
+                &InterpolateAttributes {
+                    data_format: self.data_format,
+                    out_d: i64::from(self.out_d),
+                    out_h: i64::from(self.out_h),
+                    out_w: i64::from(self.out_w),
+                    scale: &scale,
+                    interp_method: self.interp_method,
+                    align_corners: self.align_corners,
+                    align_mode: i64::from(self.align_mode),
+                },
             )
         })?;
         self.out.reshape(&dims)?;
@@ -389,14 +404,16 @@ impl Run<Any> for LinearInterpUntilV3_2<'_> {
                 out_size.as_ref(),
                 size_tensor.as_deref(),
                 scale_tensor.as_ref(),
-                self.data_format,
-                i64::from(self.out_d),
-                i64::from(self.out_h),
-                i64::from(self.out_w),
-                &scale,
-                self.interp_method,
-                self.align_corners,
-                i64::from(self.align_mode),
+                &InterpolateAttributes {
+                    data_format: self.data_format,
+                    out_d: i64::from(self.out_d),
+                    out_h: i64::from(self.out_h),
+                    out_w: i64::from(self.out_w),
+                    scale: &scale,
+                    interp_method: self.interp_method,
+                    align_corners: self.align_corners,
+                    align_mode: i64::from(self.align_mode),
+                },
             )
         })
     }
@@ -440,14 +457,16 @@ impl Run<Any> for LinearInterp<'_> {
                 out_size.as_ref(),
                 size_tensor.as_deref(),
                 scale_tensor.as_ref(),
-                self.data_format,
-                i64::from(self.out_d),
-                i64::from(self.out_h),
-                i64::from(self.out_w),
-                self.scale,
-                self.interp_method,
-                self.align_corners,
-                i64::from(self.align_mode),
+                &InterpolateAttributes {
+                    data_format: self.data_format,
+                    out_d: i64::from(self.out_d),
+                    out_h: i64::from(self.out_h),
+                    out_w: i64::from(self.out_w),
+                    scale: self.scale,
+                    interp_method: self.interp_method,
+                    align_corners: self.align_corners,
+                    align_mode: i64::from(self.align_mode),
+                },
             )
         })?;
         self.out.reshape(&dims)?;
@@ -460,14 +479,16 @@ impl Run<Any> for LinearInterp<'_> {
                 out_size.as_ref(),
                 size_tensor.as_deref(),
                 scale_tensor.as_ref(),
-                self.data_format,
-                i64::from(self.out_d),
-                i64::from(self.out_h),
-                i64::from(self.out_w),
-                self.scale,
-                self.interp_method,
-                self.align_corners,
-                i64::from(self.align_mode),
+                &InterpolateAttributes {
+                    data_format: self.data_format,
+                    out_d: i64::from(self.out_d),
+                    out_h: i64::from(self.out_h),
+                    out_w: i64::from(self.out_w),
+                    scale: self.scale,
+                    interp_method: self.interp_method,
+                    align_corners: self.align_corners,
+                    align_mode: i64::from(self.align_mode),
+                },
             )
         })
     }
@@ -513,11 +534,13 @@ impl Run<Any> for LinearInterpGradUntilV3_2<'_> {
                 size_tensor.as_deref(),
                 scale_tensor.as_ref(),
                 &dout,
-                self.data_format,
-                &scale,
-                self.interp_method,
-                self.align_corners,
-                i64::from(self.align_mode),
+                &InterpolateGradAttributes {
+                    data_format: self.data_format,
+                    scale: &scale,
+                    interp_method: self.interp_method,
+                    align_corners: self.align_corners,
+                    align_mode: i64::from(self.align_mode),
+                },
             )
         })
     }
@@ -562,11 +585,13 @@ impl Run<Any> for LinearInterpGrad<'_> {
                 size_tensor.as_deref(),
                 scale_tensor.as_ref(),
                 &dout,
-                self.data_format,
-                self.scale,
-                self.interp_method,
-                self.align_corners,
-                i64::from(self.align_mode),
+                &InterpolateGradAttributes {
+                    data_format: self.data_format,
+                    scale: self.scale,
+                    interp_method: self.interp_method,
+                    align_corners: self.align_corners,
+                    align_mode: i64::from(self.align_mode),
+                },
             )
         })
     }
@@ -611,14 +636,16 @@ impl Run<Any> for BilinearInterpUntilV3_2<'_> {
                 out_size.as_ref(),
                 size_tensor.as_deref(),
                 scale_tensor.as_ref(),
-                self.data_format,
-                i64::from(self.out_d),
-                i64::from(self.out_h),
-                i64::from(self.out_w),
-                &scale,
-                self.interp_method,
-                self.align_corners,
-                i64::from(self.align_mode),
+                &InterpolateAttributes {
+                    data_format: self.data_format,
+                    out_d: i64::from(self.out_d),
+                    out_h: i64::from(self.out_h),
+                    out_w: i64::from(self.out_w),
+                    scale: &scale,
+                    interp_method: self.interp_method,
+                    align_corners: self.align_corners,
+                    align_mode: i64::from(self.align_mode),
+                },
             )
         })?;
         self.out.reshape(&dims)?;
@@ -631,14 +658,16 @@ impl Run<Any> for BilinearInterpUntilV3_2<'_> {
                 out_size.as_ref(),
                 size_tensor.as_deref(),
                 scale_tensor.as_ref(),
-                self.data_format,
-                i64::from(self.out_d),
-                i64::from(self.out_h),
-                i64::from(self.out_w),
-                &scale,
-                self.interp_method,
-                self.align_corners,
-                i64::from(self.align_mode),
+                &InterpolateAttributes {
+                    data_format: self.data_format,
+                    out_d: i64::from(self.out_d),
+                    out_h: i64::from(self.out_h),
+                    out_w: i64::from(self.out_w),
+                    scale: &scale,
+                    interp_method: self.interp_method,
+                    align_corners: self.align_corners,
+                    align_mode: i64::from(self.align_mode),
+                },
             )
         })
     }
@@ -682,14 +711,16 @@ impl Run<Any> for BilinearInterp<'_> {
                 out_size.as_ref(),
                 size_tensor.as_deref(),
                 scale_tensor.as_ref(),
-                self.data_format,
-                i64::from(self.out_d),
-                i64::from(self.out_h),
-                i64::from(self.out_w),
-                self.scale,
-                self.interp_method,
-                self.align_corners,
-                i64::from(self.align_mode),
+                &InterpolateAttributes {
+                    data_format: self.data_format,
+                    out_d: i64::from(self.out_d),
+                    out_h: i64::from(self.out_h),
+                    out_w: i64::from(self.out_w),
+                    scale: self.scale,
+                    interp_method: self.interp_method,
+                    align_corners: self.align_corners,
+                    align_mode: i64::from(self.align_mode),
+                },
             )
         })?;
         self.out.reshape(&dims)?;
@@ -702,14 +733,16 @@ impl Run<Any> for BilinearInterp<'_> {
                 out_size.as_ref(),
                 size_tensor.as_deref(),
                 scale_tensor.as_ref(),
-                self.data_format,
-                i64::from(self.out_d),
-                i64::from(self.out_h),
-                i64::from(self.out_w),
-                self.scale,
-                self.interp_method,
-                self.align_corners,
-                i64::from(self.align_mode),
+                &InterpolateAttributes {
+                    data_format: self.data_format,
+                    out_d: i64::from(self.out_d),
+                    out_h: i64::from(self.out_h),
+                    out_w: i64::from(self.out_w),
+                    scale: self.scale,
+                    interp_method: self.interp_method,
+                    align_corners: self.align_corners,
+                    align_mode: i64::from(self.align_mode),
+                },
             )
         })
     }
@@ -755,11 +788,13 @@ impl Run<Any> for BilinearInterpGradUntilV3_2<'_> {
                 size_tensor.as_deref(),
                 scale_tensor.as_ref(),
                 &dout,
-                self.data_format,
-                &scale,
-                self.interp_method,
-                self.align_corners,
-                i64::from(self.align_mode),
+                &InterpolateGradAttributes {
+                    data_format: self.data_format,
+                    scale: &scale,
+                    interp_method: self.interp_method,
+                    align_corners: self.align_corners,
+                    align_mode: i64::from(self.align_mode),
+                },
             )
         })
     }
@@ -804,11 +839,13 @@ impl Run<Any> for BilinearInterpGrad<'_> {
                 size_tensor.as_deref(),
                 scale_tensor.as_ref(),
                 &dout,
-                self.data_format,
-                self.scale,
-                self.interp_method,
-                self.align_corners,
-                i64::from(self.align_mode),
+                &InterpolateGradAttributes {
+                    data_format: self.data_format,
+                    scale: self.scale,
+                    interp_method: self.interp_method,
+                    align_corners: self.align_corners,
+                    align_mode: i64::from(self.align_mode),
+                },
             )
         })
     }
@@ -853,14 +890,16 @@ impl Run<Any> for TrilinearInterpUntilV3_2<'_> {
                 out_size.as_ref(),
                 size_tensor.as_deref(),
                 scale_tensor.as_ref(),
-                self.data_format,
-                i64::from(self.out_d),
-                i64::from(self.out_h),
-                i64::from(self.out_w),
-                &scale,
-                self.interp_method,
-                self.align_corners,
-                i64::from(self.align_mode),
+                &InterpolateAttributes {
+                    data_format: self.data_format,
+                    out_d: i64::from(self.out_d),
+                    out_h: i64::from(self.out_h),
+                    out_w: i64::from(self.out_w),
+                    scale: &scale,
+                    interp_method: self.interp_method,
+                    align_corners: self.align_corners,
+                    align_mode: i64::from(self.align_mode),
+                },
             )
         })?;
         self.out.reshape(&dims)?;
@@ -873,14 +912,16 @@ impl Run<Any> for TrilinearInterpUntilV3_2<'_> {
                 out_size.as_ref(),
                 size_tensor.as_deref(),
                 scale_tensor.as_ref(),
-                self.data_format,
-                i64::from(self.out_d),
-                i64::from(self.out_h),
-                i64::from(self.out_w),
-                &scale,
-                self.interp_method,
-                self.align_corners,
-                i64::from(self.align_mode),
+                &InterpolateAttributes {
+                    data_format: self.data_format,
+                    out_d: i64::from(self.out_d),
+                    out_h: i64::from(self.out_h),
+                    out_w: i64::from(self.out_w),
+                    scale: &scale,
+                    interp_method: self.interp_method,
+                    align_corners: self.align_corners,
+                    align_mode: i64::from(self.align_mode),
+                },
             )
         })
     }
@@ -924,14 +965,16 @@ impl Run<Any> for TrilinearInterp<'_> {
                 out_size.as_ref(),
                 size_tensor.as_deref(),
                 scale_tensor.as_ref(),
-                self.data_format,
-                i64::from(self.out_d),
-                i64::from(self.out_h),
-                i64::from(self.out_w),
-                self.scale,
-                self.interp_method,
-                self.align_corners,
-                i64::from(self.align_mode),
+                &InterpolateAttributes {
+                    data_format: self.data_format,
+                    out_d: i64::from(self.out_d),
+                    out_h: i64::from(self.out_h),
+                    out_w: i64::from(self.out_w),
+                    scale: self.scale,
+                    interp_method: self.interp_method,
+                    align_corners: self.align_corners,
+                    align_mode: i64::from(self.align_mode),
+                },
             )
         })?;
         self.out.reshape(&dims)?;
@@ -944,14 +987,16 @@ impl Run<Any> for TrilinearInterp<'_> {
                 out_size.as_ref(),
                 size_tensor.as_deref(),
                 scale_tensor.as_ref(),
-                self.data_format,
-                i64::from(self.out_d),
-                i64::from(self.out_h),
-                i64::from(self.out_w),
-                self.scale,
-                self.interp_method,
-                self.align_corners,
-                i64::from(self.align_mode),
+                &InterpolateAttributes {
+                    data_format: self.data_format,
+                    out_d: i64::from(self.out_d),
+                    out_h: i64::from(self.out_h),
+                    out_w: i64::from(self.out_w),
+                    scale: self.scale,
+                    interp_method: self.interp_method,
+                    align_corners: self.align_corners,
+                    align_mode: i64::from(self.align_mode),
+                },
             )
         })
     }
@@ -997,11 +1042,13 @@ impl Run<Any> for TrilinearInterpGradUntilV3_2<'_> {
                 size_tensor.as_deref(),
                 scale_tensor.as_ref(),
                 &dout,
-                self.data_format,
-                &scale,
-                self.interp_method,
-                self.align_corners,
-                i64::from(self.align_mode),
+                &InterpolateGradAttributes {
+                    data_format: self.data_format,
+                    scale: &scale,
+                    interp_method: self.interp_method,
+                    align_corners: self.align_corners,
+                    align_mode: i64::from(self.align_mode),
+                },
             )
         })
     }
@@ -1046,11 +1093,13 @@ impl Run<Any> for TrilinearInterpGrad<'_> {
                 size_tensor.as_deref(),
                 scale_tensor.as_ref(),
                 &dout,
-                self.data_format,
-                self.scale,
-                self.interp_method,
-                self.align_corners,
-                i64::from(self.align_mode),
+                &InterpolateGradAttributes {
+                    data_format: self.data_format,
+                    scale: self.scale,
+                    interp_method: self.interp_method,
+                    align_corners: self.align_corners,
+                    align_mode: i64::from(self.align_mode),
+                },
             )
         })
     }
@@ -1095,14 +1144,16 @@ impl Run<Any> for BicubicInterpUntilV3_2<'_> {
                 out_size.as_ref(),
                 size_tensor.as_deref(),
                 scale_tensor.as_ref(),
-                self.data_format,
-                i64::from(self.out_d),
-                i64::from(self.out_h),
-                i64::from(self.out_w),
-                &scale,
-                self.interp_method,
-                self.align_corners,
-                i64::from(self.align_mode),
+                &InterpolateAttributes {
+                    data_format: self.data_format,
+                    out_d: i64::from(self.out_d),
+                    out_h: i64::from(self.out_h),
+                    out_w: i64::from(self.out_w),
+                    scale: &scale,
+                    interp_method: self.interp_method,
+                    align_corners: self.align_corners,
+                    align_mode: i64::from(self.align_mode),
+                },
             )
         })?;
         self.out.reshape(&dims)?;
@@ -1115,14 +1166,16 @@ impl Run<Any> for BicubicInterpUntilV3_2<'_> {
                 out_size.as_ref(),
                 size_tensor.as_deref(),
                 scale_tensor.as_ref(),
-                self.data_format,
-                i64::from(self.out_d),
-                i64::from(self.out_h),
-                i64::from(self.out_w),
-                &scale,
-                self.interp_method,
-                self.align_corners,
-                i64::from(self.align_mode),
+                &InterpolateAttributes {
+                    data_format: self.data_format,
+                    out_d: i64::from(self.out_d),
+                    out_h: i64::from(self.out_h),
+                    out_w: i64::from(self.out_w),
+                    scale: &scale,
+                    interp_method: self.interp_method,
+                    align_corners: self.align_corners,
+                    align_mode: i64::from(self.align_mode),
+                },
             )
         })
     }
@@ -1166,14 +1219,16 @@ impl Run<Any> for BicubicInterp<'_> {
                 out_size.as_ref(),
                 size_tensor.as_deref(),
                 scale_tensor.as_ref(),
-                self.data_format,
-                i64::from(self.out_d),
-                i64::from(self.out_h),
-                i64::from(self.out_w),
-                self.scale,
-                self.interp_method,
-                self.align_corners,
-                i64::from(self.align_mode),
+                &InterpolateAttributes {
+                    data_format: self.data_format,
+                    out_d: i64::from(self.out_d),
+                    out_h: i64::from(self.out_h),
+                    out_w: i64::from(self.out_w),
+                    scale: self.scale,
+                    interp_method: self.interp_method,
+                    align_corners: self.align_corners,
+                    align_mode: i64::from(self.align_mode),
+                },
             )
         })?;
         self.out.reshape(&dims)?;
@@ -1186,14 +1241,16 @@ impl Run<Any> for BicubicInterp<'_> {
                 out_size.as_ref(),
                 size_tensor.as_deref(),
                 scale_tensor.as_ref(),
-                self.data_format,
-                i64::from(self.out_d),
-                i64::from(self.out_h),
-                i64::from(self.out_w),
-                self.scale,
-                self.interp_method,
-                self.align_corners,
-                i64::from(self.align_mode),
+                &InterpolateAttributes {
+                    data_format: self.data_format,
+                    out_d: i64::from(self.out_d),
+                    out_h: i64::from(self.out_h),
+                    out_w: i64::from(self.out_w),
+                    scale: self.scale,
+                    interp_method: self.interp_method,
+                    align_corners: self.align_corners,
+                    align_mode: i64::from(self.align_mode),
+                },
             )
         })
     }
@@ -1239,11 +1296,13 @@ impl Run<Any> for BicubicInterpGradUntilV3_2<'_> {
                 size_tensor.as_deref(),
                 scale_tensor.as_ref(),
                 &dout,
-                self.data_format,
-                &scale,
-                self.interp_method,
-                self.align_corners,
-                i64::from(self.align_mode),
+                &InterpolateGradAttributes {
+                    data_format: self.data_format,
+                    scale: &scale,
+                    interp_method: self.interp_method,
+                    align_corners: self.align_corners,
+                    align_mode: i64::from(self.align_mode),
+                },
             )
         })
     }
@@ -1288,11 +1347,13 @@ impl Run<Any> for BicubicInterpGrad<'_> {
                 size_tensor.as_deref(),
                 scale_tensor.as_ref(),
                 &dout,
-                self.data_format,
-                self.scale,
-                self.interp_method,
-                self.align_corners,
-                i64::from(self.align_mode),
+                &InterpolateGradAttributes {
+                    data_format: self.data_format,
+                    scale: self.scale,
+                    interp_method: self.interp_method,
+                    align_corners: self.align_corners,
+                    align_mode: i64::from(self.align_mode),
+                },
             )
         })
     }

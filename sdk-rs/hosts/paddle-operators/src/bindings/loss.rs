@@ -7,6 +7,7 @@ use crate::kernel::elementwise;
 use crate::kernel::outputs;
 use crate::kernel::{Any, Call, Output, Registry, Run, Tensor};
 use crate::kernel::{FLOATS, kernel};
+use tenon_operators::attributes::CrossEntropyWithSoftmaxAttributes;
 
 /// Registers the kernels of this group.
 pub(super) fn register(registry: Registry) -> Result<()> {
@@ -139,10 +140,12 @@ impl Run<Any> for CrossEntropyWithSoftmax<'_> {
                 loss.as_mut(),
                 &logits,
                 &label,
-                self.soft_label,
-                self.use_softmax,
-                i64::from(self.ignore_index),
-                i64::from(self.axis),
+                &CrossEntropyWithSoftmaxAttributes {
+                    soft_label: self.soft_label,
+                    use_softmax: self.use_softmax,
+                    ignore_index: i64::from(self.ignore_index),
+                    axis: i64::from(self.axis),
+                },
             )
         })
     }
@@ -175,10 +178,12 @@ impl Run<Any> for CrossEntropyWithSoftmaxGrad<'_> {
                 &label,
                 &softmax,
                 &dloss,
-                self.soft_label,
-                self.use_softmax,
-                i64::from(self.ignore_index),
-                i64::from(self.axis),
+                &CrossEntropyWithSoftmaxAttributes {
+                    soft_label: self.soft_label,
+                    use_softmax: self.use_softmax,
+                    ignore_index: i64::from(self.ignore_index),
+                    axis: i64::from(self.axis),
+                },
             )
         })
     }

@@ -7,6 +7,7 @@ use crate::kernel::outputs;
 use crate::kernel::{Any, Call, Output, Registry, Run, Tensor};
 use crate::kernel::{FLOATS, kernel};
 use tenon::device::Release;
+use tenon_operators::attributes::{BatchNormGradAttributes, GroupNormAttributes};
 
 /// Registers the kernels of this group.
 pub(super) fn register(registry: Registry) -> Result<()> {
@@ -282,9 +283,11 @@ impl Run<Any> for GroupNormUntilV3_2<'_> {
                 &x,
                 scale.as_ref(),
                 bias.as_ref(),
-                f64::from(self.epsilon),
-                i64::from(self.groups),
-                self.data_layout,
+                &GroupNormAttributes {
+                    epsilon: f64::from(self.epsilon),
+                    groups: i64::from(self.groups),
+                    data_layout: self.data_layout,
+                },
             )
         })
     }
@@ -316,9 +319,11 @@ impl Run<Any> for GroupNorm<'_> {
                 &x,
                 scale.as_ref(),
                 bias.as_ref(),
-                self.epsilon,
-                i64::from(self.groups),
-                self.data_layout,
+                &GroupNormAttributes {
+                    epsilon: self.epsilon,
+                    groups: i64::from(self.groups),
+                    data_layout: self.data_layout,
+                },
             )
         })
     }
@@ -365,9 +370,11 @@ impl Run<Any> for GroupNormGradUntilV3_2<'_> {
                 &mean,
                 &variance,
                 &dout,
-                f64::from(self.epsilon),
-                i64::from(self.groups),
-                self.data_layout,
+                &GroupNormAttributes {
+                    epsilon: f64::from(self.epsilon),
+                    groups: i64::from(self.groups),
+                    data_layout: self.data_layout,
+                },
             )
         })
     }
@@ -414,9 +421,11 @@ impl Run<Any> for GroupNormGrad<'_> {
                 &mean,
                 &variance,
                 &dout,
-                self.epsilon,
-                i64::from(self.groups),
-                self.data_layout,
+                &GroupNormAttributes {
+                    epsilon: self.epsilon,
+                    groups: i64::from(self.groups),
+                    data_layout: self.data_layout,
+                },
             )
         })
     }
@@ -596,10 +605,12 @@ impl Run<Any> for BatchNormGrad<'_> {
                 &saved_mean,
                 &saved_variance,
                 &dout,
-                self.data_layout,
-                self.is_test,
-                self.use_global_stats,
-                self.trainable_statistics,
+                &BatchNormGradAttributes {
+                    data_layout: self.data_layout,
+                    is_test: self.is_test,
+                    use_global_stats: self.use_global_stats,
+                    trainable_statistics: self.trainable_statistics,
+                },
             )
         })
     }

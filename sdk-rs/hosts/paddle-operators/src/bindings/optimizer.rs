@@ -7,6 +7,10 @@ use crate::kernel::outputs;
 use crate::kernel::{Any, Call, Output, Registry, Run, Scalar, Tensor};
 use crate::kernel::{FLOATS, kernel};
 use tenon::device::Release;
+use tenon_operators::attributes::{
+    AdadeltaAttributes, AdamAttributes, AdamaxAttributes, AdamwAttributes, AverageAccumulatesAttributes,
+    LambAttributes, MomentumAttributes, NadamAttributes, RadamAttributes, RmspropAttributes,
+};
 
 /// Registers the kernels of this group.
 pub(super) fn register(registry: Registry) -> Result<()> {
@@ -132,12 +136,14 @@ impl Run<Any> for Momentum<'_> {
                 &velocity,
                 &learning_rate,
                 master_param.as_ref(),
-                f64::from(self.mu),
-                self.use_nesterov,
-                self.regularization_method,
-                f64::from(self.regularization_coeff),
-                self.multi_precision,
-                f64::from(self.rescale_grad),
+                &MomentumAttributes {
+                    mu: f64::from(self.mu),
+                    use_nesterov: self.use_nesterov,
+                    regularization_method: self.regularization_method,
+                    regularization_coeff: f64::from(self.regularization_coeff),
+                    multi_precision: self.multi_precision,
+                    rescale_grad: f64::from(self.rescale_grad),
+                },
             )
         })
     }
@@ -222,12 +228,14 @@ impl Run<Any> for AdamUntilV2_6<'_> {
                 &beta2_pow,
                 master_param.as_ref(),
                 skip_update.as_ref(),
-                beta1,
-                beta2,
-                epsilon,
-                self.multi_precision,
-                self.use_global_beta_pow,
-                false,
+                &AdamAttributes {
+                    beta1,
+                    beta2,
+                    epsilon,
+                    multi_precision: self.multi_precision,
+                    use_global_beta_pow: self.use_global_beta_pow,
+                    amsgrad: false,
+                },
             )
         })
     }
@@ -319,12 +327,14 @@ impl Run<Any> for Adam<'_> {
                 &beta2_pow,
                 master_param.as_ref(),
                 skip_update.as_ref(),
-                beta1,
-                beta2,
-                epsilon,
-                self.multi_precision,
-                self.use_global_beta_pow,
-                self.amsgrad,
+                &AdamAttributes {
+                    beta1,
+                    beta2,
+                    epsilon,
+                    multi_precision: self.multi_precision,
+                    use_global_beta_pow: self.use_global_beta_pow,
+                    amsgrad: self.amsgrad,
+                },
             )
         })
     }
@@ -412,15 +422,17 @@ impl Run<Any> for AdamwUntilV2_6<'_> {
                 &beta2_pow,
                 master_param.as_ref(),
                 skip_update.as_ref(),
-                beta1,
-                beta2,
-                epsilon,
-                f64::from(self.lr_ratio),
-                f64::from(self.coeff),
-                self.with_decay,
-                self.multi_precision,
-                self.use_global_beta_pow,
-                false,
+                &AdamwAttributes {
+                    beta1,
+                    beta2,
+                    epsilon,
+                    lr_ratio: f64::from(self.lr_ratio),
+                    coeff: f64::from(self.coeff),
+                    with_decay: self.with_decay,
+                    multi_precision: self.multi_precision,
+                    use_global_beta_pow: self.use_global_beta_pow,
+                    amsgrad: false,
+                },
             )
         })
     }
@@ -515,15 +527,17 @@ impl Run<Any> for Adamw<'_> {
                 &beta2_pow,
                 master_param.as_ref(),
                 skip_update.as_ref(),
-                beta1,
-                beta2,
-                epsilon,
-                f64::from(self.lr_ratio),
-                f64::from(self.coeff),
-                self.with_decay,
-                self.multi_precision,
-                self.use_global_beta_pow,
-                self.amsgrad,
+                &AdamwAttributes {
+                    beta1,
+                    beta2,
+                    epsilon,
+                    lr_ratio: f64::from(self.lr_ratio),
+                    coeff: f64::from(self.coeff),
+                    with_decay: self.with_decay,
+                    multi_precision: self.multi_precision,
+                    use_global_beta_pow: self.use_global_beta_pow,
+                    amsgrad: self.amsgrad,
+                },
             )
         })
     }
@@ -662,9 +676,11 @@ impl Run<Any> for Adadelta<'_> {
                 &avg_squared_update,
                 &learning_rate,
                 master_param.as_ref(),
-                f64::from(self.rho),
-                f64::from(self.epsilon),
-                self.multi_precision,
+                &AdadeltaAttributes {
+                    rho: f64::from(self.rho),
+                    epsilon: f64::from(self.epsilon),
+                    multi_precision: self.multi_precision,
+                },
             )
         })
     }
@@ -720,10 +736,12 @@ impl Run<Any> for Adamax<'_> {
                 &inf_norm,
                 &beta1_pow,
                 master_param.as_ref(),
-                f64::from(self.beta1),
-                f64::from(self.beta2),
-                f64::from(self.epsilon),
-                self.multi_precision,
+                &AdamaxAttributes {
+                    beta1: f64::from(self.beta1),
+                    beta2: f64::from(self.beta2),
+                    epsilon: f64::from(self.epsilon),
+                    multi_precision: self.multi_precision,
+                },
             )
         })
     }
@@ -790,11 +808,13 @@ impl Run<Any> for Rmsprop<'_> {
                 &learning_rate,
                 mean_grad.as_ref(),
                 master_param.as_ref(),
-                f64::from(self.epsilon),
-                f64::from(self.decay),
-                f64::from(self.momentum),
-                self.centered,
-                self.multi_precision,
+                &RmspropAttributes {
+                    epsilon: f64::from(self.epsilon),
+                    decay: f64::from(self.decay),
+                    momentum: f64::from(self.momentum),
+                    centered: self.centered,
+                    multi_precision: self.multi_precision,
+                },
             )
         })
     }
@@ -873,12 +893,14 @@ impl Run<Any> for Lamb<'_> {
                 &beta2_pow,
                 master_param.as_ref(),
                 skip_update.as_ref(),
-                f64::from(self.weight_decay),
-                f64::from(self.beta1),
-                f64::from(self.beta2),
-                f64::from(self.epsilon),
-                self.always_adapt,
-                self.multi_precision,
+                &LambAttributes {
+                    weight_decay: f64::from(self.weight_decay),
+                    beta1: f64::from(self.beta1),
+                    beta2: f64::from(self.beta2),
+                    epsilon: f64::from(self.epsilon),
+                    always_adapt: self.always_adapt,
+                    multi_precision: self.multi_precision,
+                },
             )
         })
     }
@@ -956,11 +978,13 @@ impl Run<Any> for Nadam<'_> {
                 &moment1,
                 &moment2,
                 master_param.as_ref(),
-                f64::from(self.beta1),
-                f64::from(self.beta2),
-                f64::from(self.epsilon),
-                f64::from(self.momentum_decay),
-                self.multi_precision,
+                &NadamAttributes {
+                    beta1: f64::from(self.beta1),
+                    beta2: f64::from(self.beta2),
+                    epsilon: f64::from(self.epsilon),
+                    momentum_decay: f64::from(self.momentum_decay),
+                    multi_precision: self.multi_precision,
+                },
             )
         })
     }
@@ -1031,10 +1055,12 @@ impl Run<Any> for Radam<'_> {
                 &moment1,
                 &moment2,
                 master_param.as_ref(),
-                f64::from(self.beta1),
-                f64::from(self.beta2),
-                f64::from(self.epsilon),
-                self.multi_precision,
+                &RadamAttributes {
+                    beta1: f64::from(self.beta1),
+                    beta2: f64::from(self.beta2),
+                    epsilon: f64::from(self.epsilon),
+                    multi_precision: self.multi_precision,
+                },
             )
         })
     }
@@ -1207,9 +1233,11 @@ impl Run<Any> for AverageAccumulates<'_> {
                 &in_num_accumulates,
                 &in_old_num_accumulates,
                 &in_num_updates,
-                f64::from(self.average_window),
-                self.max_average_window,
-                self.min_average_window,
+                &AverageAccumulatesAttributes {
+                    average_window: f64::from(self.average_window),
+                    max_average_window: self.max_average_window,
+                    min_average_window: self.min_average_window,
+                },
             )
         })
     }

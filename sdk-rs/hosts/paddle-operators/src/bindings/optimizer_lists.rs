@@ -8,6 +8,10 @@ use crate::kernel::{Any, Call, Output, Registry, Run, Scalar, Tensor};
 use crate::kernel::{FLOATS, kernel};
 use tenon::device::DataType;
 use tenon::device::Release;
+use tenon_operators::attributes::{
+    FusedAdamAttributes, LarsMomentumAttributes, MergedAdamAttributes, MergedMomentumAttributes,
+    UpdateLossScalingAttributes,
+};
 
 /// Registers the kernels of this group.
 pub(super) fn register(registry: Registry) -> Result<()> {
@@ -84,12 +88,14 @@ impl Run<Any> for MergedMomentum<'_> {
                 &velocity,
                 &learning_rate,
                 master_param.as_deref(),
-                f64::from(self.mu),
-                self.use_nesterov,
-                &self.regularization_method,
-                &regularization_coeff,
-                self.multi_precision,
-                f64::from(self.rescale_grad),
+                &MergedMomentumAttributes {
+                    mu: f64::from(self.mu),
+                    use_nesterov: self.use_nesterov,
+                    regularization_method: &self.regularization_method,
+                    regularization_coeff: &regularization_coeff,
+                    multi_precision: self.multi_precision,
+                    rescale_grad: f64::from(self.rescale_grad),
+                },
             )
         })
     }
@@ -148,12 +154,14 @@ impl Run<Any> for LarsMomentum<'_> {
                 &learning_rate,
                 &grad,
                 master_param.as_deref(),
-                &weight_decay,
-                f64::from(self.mu),
-                f64::from(self.lars_coeff),
-                f64::from(self.epsilon),
-                self.multi_precision,
-                f64::from(self.rescale_grad),
+                &LarsMomentumAttributes {
+                    weight_decay: &weight_decay,
+                    mu: f64::from(self.mu),
+                    lars_coeff: f64::from(self.lars_coeff),
+                    epsilon: f64::from(self.epsilon),
+                    multi_precision: self.multi_precision,
+                    rescale_grad: f64::from(self.rescale_grad),
+                },
             )
         })
     }
@@ -236,12 +244,14 @@ impl Run<Any> for MergedAdamUntilV2_6<'_> {
                 &beta1_pow,
                 &beta2_pow,
                 master_param.as_deref(),
-                beta1,
-                beta2,
-                epsilon,
-                self.multi_precision,
-                self.use_global_beta_pow,
-                false,
+                &MergedAdamAttributes {
+                    beta1,
+                    beta2,
+                    epsilon,
+                    multi_precision: self.multi_precision,
+                    use_global_beta_pow: self.use_global_beta_pow,
+                    amsgrad: false,
+                },
             )
         })
     }
@@ -333,12 +343,14 @@ impl Run<Any> for MergedAdam<'_> {
                 &beta1_pow,
                 &beta2_pow,
                 master_param.as_deref(),
-                beta1,
-                beta2,
-                epsilon,
-                self.multi_precision,
-                self.use_global_beta_pow,
-                self.amsgrad,
+                &MergedAdamAttributes {
+                    beta1,
+                    beta2,
+                    epsilon,
+                    multi_precision: self.multi_precision,
+                    use_global_beta_pow: self.use_global_beta_pow,
+                    amsgrad: self.amsgrad,
+                },
             )
         })
     }
@@ -427,14 +439,16 @@ impl Run<Any> for FusedAdamUntilV2_6<'_> {
                 &beta2_pow,
                 master_param.as_deref(),
                 skip_update.as_ref(),
-                beta1,
-                beta2,
-                epsilon,
-                f64::from(self.weight_decay),
-                self.use_adamw,
-                self.multi_precision,
-                self.use_global_beta_pow,
-                false,
+                &FusedAdamAttributes {
+                    beta1,
+                    beta2,
+                    epsilon,
+                    weight_decay: f64::from(self.weight_decay),
+                    use_adamw: self.use_adamw,
+                    multi_precision: self.multi_precision,
+                    use_global_beta_pow: self.use_global_beta_pow,
+                    amsgrad: false,
+                },
             )
         })
     }
@@ -532,14 +546,16 @@ impl Run<Any> for FusedAdam<'_> {
                 &beta2_pow,
                 master_param.as_deref(),
                 skip_update.as_ref(),
-                beta1,
-                beta2,
-                epsilon,
-                f64::from(self.weight_decay),
-                self.use_adamw,
-                self.multi_precision,
-                self.use_global_beta_pow,
-                self.amsgrad,
+                &FusedAdamAttributes {
+                    beta1,
+                    beta2,
+                    epsilon,
+                    weight_decay: f64::from(self.weight_decay),
+                    use_adamw: self.use_adamw,
+                    multi_precision: self.multi_precision,
+                    use_global_beta_pow: self.use_global_beta_pow,
+                    amsgrad: self.amsgrad,
+                },
             )
         })
     }
@@ -616,11 +632,13 @@ impl Run<Any> for UpdateLossScaling<'_> {
                 &prev_loss_scaling,
                 &in_good_steps,
                 &in_bad_steps,
-                i64::from(self.incr_every_n_steps),
-                i64::from(self.decr_every_n_nan_or_inf),
-                f64::from(self.incr_ratio),
-                f64::from(self.decr_ratio),
-                stop_update,
+                &UpdateLossScalingAttributes {
+                    incr_every_n_steps: i64::from(self.incr_every_n_steps),
+                    decr_every_n_nan_or_inf: i64::from(self.decr_every_n_nan_or_inf),
+                    incr_ratio: f64::from(self.incr_ratio),
+                    decr_ratio: f64::from(self.decr_ratio),
+                    stop_update,
+                },
             )
         })
     }

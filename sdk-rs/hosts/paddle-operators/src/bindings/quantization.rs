@@ -8,6 +8,10 @@ use crate::kernel::outputs;
 use crate::kernel::{Any, Call, Output, Registry, Run, Tensor};
 use crate::kernel::{FLOATS, INTEGERS, kernel};
 use tenon::device::Release;
+use tenon_operators::attributes::{
+    DequantizeByScaleAttributes, DequantizeChannelsAttributes, FakeQuantizeAbsMaxAttributes,
+    FakeQuantizeMovingAverageAttributes, QuantizeLinearAttributes, QuantizeLinearTrainingAttributes,
+};
 
 /// Registers the kernels of this group.
 pub(super) fn register(registry: Registry) -> Result<()> {
@@ -98,10 +102,12 @@ impl Run<Any> for FakeQuantizeAbsMax<'_> {
                 &mut out,
                 &mut out_scale,
                 &x,
-                i64::from(self.bit_length),
-                i64::from(self.round_type),
-                -1,
-                false,
+                &FakeQuantizeAbsMaxAttributes {
+                    bit_length: i64::from(self.bit_length),
+                    round_type: i64::from(self.round_type),
+                    quant_axis: -1,
+                    dequantize: false,
+                },
             )
         })
     }
@@ -126,10 +132,12 @@ impl Run<Any> for FakeQuantizeDequantizeAbsMax<'_> {
                 &mut out,
                 &mut out_scale,
                 &x,
-                i64::from(self.bit_length),
-                i64::from(self.round_type),
-                -1,
-                true,
+                &FakeQuantizeAbsMaxAttributes {
+                    bit_length: i64::from(self.bit_length),
+                    round_type: i64::from(self.round_type),
+                    quant_axis: -1,
+                    dequantize: true,
+                },
             )
         })
     }
@@ -171,10 +179,12 @@ impl Run<Any> for FakeChannelWiseQuantizeDequantizeAbsMax<'_> {
                 &mut out,
                 &mut out_scale,
                 &x,
-                i64::from(self.bit_length),
-                i64::from(self.round_type),
-                i64::from(self.quant_axis),
-                true,
+                &FakeQuantizeAbsMaxAttributes {
+                    bit_length: i64::from(self.bit_length),
+                    round_type: i64::from(self.round_type),
+                    quant_axis: i64::from(self.quant_axis),
+                    dequantize: true,
+                },
             )
         })
     }
@@ -239,11 +249,13 @@ impl Run<Any> for FakeQuantizeMovingAverageAbsMax<'_> {
                 &in_scale,
                 in_accum.as_ref(),
                 in_state.as_ref(),
-                f64::from(self.moving_rate),
-                i64::from(self.bit_length),
-                self.is_test,
-                i64::from(self.round_type),
-                false,
+                &FakeQuantizeMovingAverageAttributes {
+                    moving_rate: f64::from(self.moving_rate),
+                    bit_length: i64::from(self.bit_length),
+                    is_test: self.is_test,
+                    round_type: i64::from(self.round_type),
+                    dequantize: false,
+                },
             )
         })
     }
@@ -291,11 +303,13 @@ impl Run<Any> for FakeQuantizeDequantizeMovingAverageAbsMax<'_> {
                 &in_scale,
                 in_accum.as_ref(),
                 in_state.as_ref(),
-                f64::from(self.moving_rate),
-                i64::from(self.bit_length),
-                self.is_test,
-                i64::from(self.round_type),
-                true,
+                &FakeQuantizeMovingAverageAttributes {
+                    moving_rate: f64::from(self.moving_rate),
+                    bit_length: i64::from(self.bit_length),
+                    is_test: self.is_test,
+                    round_type: i64::from(self.round_type),
+                    dequantize: true,
+                },
             )
         })
     }
@@ -374,7 +388,18 @@ impl Run<Any> for FakeDequantizeMaxAbs<'_> {
         let scale = self.scale.view()?;
         let mut out = self.out.view(outputs::like(&scale))?;
         call.run(|device, launch| {
-            device.dequantize_by_scale(launch, &mut out, &x, &scale, -1, 8, f64::from(self.qmax), false)
+            device.dequantize_by_scale(
+                launch,
+                &mut out,
+                &x,
+                &scale,
+                &DequantizeByScaleAttributes {
+                    quant_axis: -1,
+                    bit_length: 8,
+                    qmax: f64::from(self.qmax),
+                    only_observer: false,
+                },
+            )
         })
     }
 }
@@ -399,9 +424,11 @@ impl Run<Any> for FakeChannelWiseDequantizeMaxAbs<'_> {
                 &mut out,
                 &x,
                 &scales,
-                &quant_bits,
-                i64::from(self.quant_axis),
-                i64::from(self.x_num_col_dims),
+                &DequantizeChannelsAttributes {
+                    quant_bits: &quant_bits,
+                    quant_axis: i64::from(self.quant_axis),
+                    x_num_col_dims: i64::from(self.x_num_col_dims),
+                },
             )
         })
     }
@@ -458,11 +485,13 @@ impl Run<Any> for QuantizeLinear<'_> {
                 scale.as_ref(),
                 in_accum.as_ref(),
                 in_state.as_ref(),
-                i64::from(self.quant_axis),
-                i64::from(self.qmax),
-                i64::from(self.round_type),
-                self.is_test,
-                self.only_observer,
+                &QuantizeLinearAttributes {
+                    quant_axis: i64::from(self.quant_axis),
+                    qmax: i64::from(self.qmax),
+                    round_type: i64::from(self.round_type),
+                    is_test: self.is_test,
+                    only_observer: self.only_observer,
+                },
             )
         })
     }
@@ -494,10 +523,12 @@ impl Run<Any> for QuantizeLinearDeprecatedInfer<'_> {
                 &mut out,
                 &x,
                 &scale,
-                i64::from(self.quant_axis),
-                i64::from(self.qmax),
-                i64::from(self.round_type),
-                self.only_observer,
+                &QuantizeLinearTrainingAttributes {
+                    quant_axis: i64::from(self.quant_axis),
+                    qmax: i64::from(self.qmax),
+                    round_type: i64::from(self.round_type),
+                    only_observer: self.only_observer,
+                },
             )
         })
     }
@@ -553,10 +584,12 @@ impl Run<Any> for QuantizeLinearDeprecatedTrain<'_> {
                 &scale,
                 in_accum.as_ref(),
                 in_state.as_ref(),
-                i64::from(self.quant_axis),
-                i64::from(self.qmax),
-                i64::from(self.round_type),
-                self.only_observer,
+                &QuantizeLinearTrainingAttributes {
+                    quant_axis: i64::from(self.quant_axis),
+                    qmax: i64::from(self.qmax),
+                    round_type: i64::from(self.round_type),
+                    only_observer: self.only_observer,
+                },
             )
         })
     }
@@ -598,10 +631,12 @@ impl Run<Any> for DequantizeLinearUntilV2_6<'_> {
                 &mut out,
                 &x,
                 &scale,
-                i64::from(self.quant_axis),
-                i64::from(self.bit_length),
-                0.0,
-                self.only_observer,
+                &DequantizeByScaleAttributes {
+                    quant_axis: i64::from(self.quant_axis),
+                    bit_length: i64::from(self.bit_length),
+                    qmax: 0.0,
+                    only_observer: self.only_observer,
+                },
             )
         })
     }
@@ -645,10 +680,12 @@ impl Run<Any> for DequantizeLinear<'_> {
                 &mut out,
                 &x,
                 scale.as_ref(),
-                i64::from(self.quant_axis),
-                8,
-                f64::from(self.qmax),
-                self.only_observer,
+                &DequantizeByScaleAttributes {
+                    quant_axis: i64::from(self.quant_axis),
+                    bit_length: 8,
+                    qmax: f64::from(self.qmax),
+                    only_observer: self.only_observer,
+                },
             )
         })
     }
@@ -680,10 +717,12 @@ impl Run<Any> for DequantizeLinearDeprecated<'_> {
                 &mut out,
                 &x,
                 &scale,
-                i64::from(self.quant_axis),
-                8,
-                f64::from(self.qmax),
-                self.only_observer,
+                &DequantizeByScaleAttributes {
+                    quant_axis: i64::from(self.quant_axis),
+                    bit_length: 8,
+                    qmax: f64::from(self.qmax),
+                    only_observer: self.only_observer,
+                },
             )
         })
     }

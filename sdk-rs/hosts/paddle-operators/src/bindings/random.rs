@@ -8,6 +8,9 @@ use crate::kernel::{Any, Call, IntArray, Output, Registry, Run, Scalar, Tensor};
 use crate::kernel::{BOOL, COMPLEX, FLOATS, INTEGERS, kernel};
 use tenon::device::DataType;
 use tenon::device::Release;
+use tenon_operators::attributes::{
+    DropoutAttributes, DropoutGradAttributes, TruncatedGaussianAttributes, UniformAttributes,
+};
 
 /// Registers the kernels of this group.
 pub(super) fn register(registry: Registry) -> Result<()> {
@@ -70,7 +73,15 @@ impl Run<Any> for Dropout<'_> {
             outputs::wanted(self.mask)?.map(|out| out.view(out.tensor().data_type()?)).transpose()?;
         let (seed, offset) = call.random(i64::from(self.seed), out.len().max(x.len()))?;
         call.run(|device, launch| {
-            device.dropout(launch, &mut out, mask.as_mut(), &x, p, self.is_test, self.mode, &[], seed, offset)
+            device.dropout(
+                launch,
+                &mut out,
+                mask.as_mut(),
+                &x,
+                &DropoutAttributes { p, is_test: self.is_test, mode: self.mode, axis: &[] },
+                seed,
+                offset,
+            )
         })
     }
 }
@@ -105,10 +116,7 @@ impl Run<Any> for DropoutNd<'_> {
                 &mut out,
                 mask.as_mut(),
                 &x,
-                p,
-                self.is_test,
-                self.mode,
-                &axis,
+                &DropoutAttributes { p, is_test: self.is_test, mode: self.mode, axis: &axis },
                 seed,
                 offset,
             )
@@ -131,7 +139,13 @@ impl Run<Any> for DropoutGrad<'_> {
         let p = self.p.to_f64()?;
         let mut dx = self.dx.view(outputs::like(&dout))?;
         call.run(|device, launch| {
-            device.dropout_grad(launch, &mut dx, &mask, &dout, p, self.is_test, self.mode)
+            device.dropout_grad(
+                launch,
+                &mut dx,
+                &mask,
+                &dout,
+                &DropoutGradAttributes { p, is_test: self.is_test, mode: self.mode },
+            )
         })
     }
 }
@@ -151,7 +165,13 @@ impl Run<Any> for DropoutNdGrad<'_> {
         let p = self.p.to_f64()?;
         let mut dx = self.dx.view(outputs::like(&dout))?;
         call.run(|device, launch| {
-            device.dropout_grad(launch, &mut dx, &mask, &dout, p, self.is_test, self.mode)
+            device.dropout_grad(
+                launch,
+                &mut dx,
+                &mask,
+                &dout,
+                &DropoutGradAttributes { p, is_test: self.is_test, mode: self.mode },
+            )
         })
     }
 }
@@ -176,7 +196,15 @@ impl Run<Any> for Uniform<'_> {
         let max = self.max.to_f64()?;
         let mut out = self.out.view(self.out.tensor().data_type()?)?;
         let (seed, offset) = call.random(i64::from(self.seed), out.len())?;
-        call.run(|device, launch| device.uniform(launch, &mut out, min, max, 0, 0, 0.0, seed, offset))
+        call.run(|device, launch| {
+            device.uniform(
+                launch,
+                &mut out,
+                &UniformAttributes { min, max, diag_num: 0, diag_step: 0, diag_val: 0.0 },
+                seed,
+                offset,
+            )
+        })
     }
 }
 
@@ -207,11 +235,13 @@ impl Run<Any> for UniformRaw<'_> {
             device.uniform(
                 launch,
                 &mut out,
-                min,
-                max,
-                i64::from(self.diag_num),
-                i64::from(self.diag_step),
-                f64::from(self.diag_val),
+                &UniformAttributes {
+                    min,
+                    max,
+                    diag_num: i64::from(self.diag_num),
+                    diag_step: i64::from(self.diag_step),
+                    diag_val: f64::from(self.diag_val),
+                },
                 seed,
                 offset,
             )
@@ -242,11 +272,13 @@ impl Run<Any> for UniformInplace<'_> {
             device.uniform(
                 launch,
                 &mut out,
-                f64::from(self.min),
-                f64::from(self.max),
-                i64::from(self.diag_num),
-                i64::from(self.diag_step),
-                f64::from(self.diag_val),
+                &UniformAttributes {
+                    min: f64::from(self.min),
+                    max: f64::from(self.max),
+                    diag_num: i64::from(self.diag_num),
+                    diag_step: i64::from(self.diag_step),
+                    diag_val: f64::from(self.diag_val),
+                },
                 seed,
                 offset,
             )
@@ -281,11 +313,13 @@ impl Run<Any> for UniformRandomBatchSizeLike<'_> {
             device.uniform(
                 launch,
                 &mut out,
-                f64::from(self.min),
-                f64::from(self.max),
-                i64::from(self.diag_num),
-                i64::from(self.diag_step),
-                f64::from(self.diag_val),
+                &UniformAttributes {
+                    min: f64::from(self.min),
+                    max: f64::from(self.max),
+                    diag_num: i64::from(self.diag_num),
+                    diag_step: i64::from(self.diag_step),
+                    diag_val: f64::from(self.diag_val),
+                },
                 seed,
                 offset,
             )
@@ -345,10 +379,12 @@ impl Run<Any> for TruncatedGaussianRandomUntilV2_6<'_> {
             device.truncated_gaussian(
                 launch,
                 &mut out,
-                f64::from(self.mean),
-                f64::from(self.std),
-                -2.0,
-                2.0,
+                &TruncatedGaussianAttributes {
+                    mean: f64::from(self.mean),
+                    std: f64::from(self.std),
+                    a: -2.0,
+                    b: 2.0,
+                },
                 seed,
                 offset,
             )
@@ -380,10 +416,12 @@ impl Run<Any> for TruncatedGaussianRandom<'_> {
             device.truncated_gaussian(
                 launch,
                 &mut out,
-                f64::from(self.mean),
-                f64::from(self.std),
-                f64::from(self.a),
-                f64::from(self.b),
+                &TruncatedGaussianAttributes {
+                    mean: f64::from(self.mean),
+                    std: f64::from(self.std),
+                    a: f64::from(self.a),
+                    b: f64::from(self.b),
+                },
                 seed,
                 offset,
             )

@@ -7,6 +7,7 @@ use crate::kernel::outputs;
 use crate::kernel::{Any, Call, Output, Registry, Run, Tensor};
 use crate::kernel::{FLOATS, kernel};
 use tenon::device::DataType;
+use tenon_operators::attributes::RnnAttributes;
 
 /// Registers the kernels of this group.
 pub(super) fn register(registry: Registry) -> Result<()> {
@@ -55,12 +56,14 @@ impl Run<Any> for Rnn<'_> {
                 &pre_state,
                 &weight_list,
                 sequence_length.as_ref(),
-                f64::from(self.dropout_prob),
-                self.is_bidirec,
-                i64::from(self.hidden_size),
-                i64::from(self.num_layers),
-                self.mode,
-                self.is_test,
+                &RnnAttributes {
+                    dropout_prob: f64::from(self.dropout_prob),
+                    is_bidirec: self.is_bidirec,
+                    hidden_size: i64::from(self.hidden_size),
+                    num_layers: i64::from(self.num_layers),
+                    mode: self.mode,
+                    is_test: self.is_test,
+                },
             )
         })?;
         self.uniform.reshape(&dims)?;
@@ -71,12 +74,14 @@ impl Run<Any> for Rnn<'_> {
                 &pre_state,
                 &weight_list,
                 sequence_length.as_ref(),
-                f64::from(self.dropout_prob),
-                self.is_bidirec,
-                i64::from(self.hidden_size),
-                i64::from(self.num_layers),
-                self.mode,
-                self.is_test,
+                &RnnAttributes {
+                    dropout_prob: f64::from(self.dropout_prob),
+                    is_bidirec: self.is_bidirec,
+                    hidden_size: i64::from(self.hidden_size),
+                    num_layers: i64::from(self.num_layers),
+                    mode: self.mode,
+                    is_test: self.is_test,
+                },
             )
         })?;
         self.reserve.reshape(&dims)?;
@@ -97,12 +102,14 @@ impl Run<Any> for Rnn<'_> {
                 &pre_state,
                 &weight_list,
                 sequence_length.as_ref(),
-                f64::from(self.dropout_prob),
-                self.is_bidirec,
-                i64::from(self.hidden_size),
-                i64::from(self.num_layers),
-                self.mode,
-                self.is_test,
+                &RnnAttributes {
+                    dropout_prob: f64::from(self.dropout_prob),
+                    is_bidirec: self.is_bidirec,
+                    hidden_size: i64::from(self.hidden_size),
+                    num_layers: i64::from(self.num_layers),
+                    mode: self.mode,
+                    is_test: self.is_test,
+                },
                 seed,
                 offset,
             )
@@ -170,12 +177,14 @@ impl Run<Any> for RnnGrad<'_> {
                 &reserve,
                 &dout,
                 &dstate,
-                f64::from(self.dropout_prob),
-                self.is_bidirec,
-                i64::from(self.hidden_size),
-                i64::from(self.num_layers),
-                self.mode,
-                self.is_test,
+                &RnnAttributes {
+                    dropout_prob: f64::from(self.dropout_prob),
+                    is_bidirec: self.is_bidirec,
+                    hidden_size: i64::from(self.hidden_size),
+                    num_layers: i64::from(self.num_layers),
+                    mode: self.mode,
+                    is_test: self.is_test,
+                },
             )
         })
     }

@@ -8,6 +8,7 @@ use crate::kernel::{Any, Call, IntArray, Output, Registry, Run, Scalar, Tensor};
 use crate::kernel::{BOOL, FLOATS, INTEGERS, kernel};
 use tenon::device::DataType;
 use tenon::device::Release;
+use tenon_operators::attributes::{ArgmaxAttributes, ExtremumGradAttributes, PNormAttributes, SumAttributes};
 
 /// Registers the kernels of this group.
 pub(super) fn register(registry: Registry) -> Result<()> {
@@ -102,7 +103,14 @@ impl Run<Any> for Sum<'_> {
         let x = self.x.view()?;
         call.expect_reducible(&x)?;
         let mut out = self.out.view(self.out.tensor().data_type()?)?;
-        call.run(|device, launch| device.sum(launch, &mut out, &x, self.axis.get(), self.keep_dim, false))
+        call.run(|device, launch| {
+            device.sum(
+                launch,
+                &mut out,
+                &x,
+                &SumAttributes { axis: self.axis.get(), keep_dim: self.keep_dim, reduce_all: false },
+            )
+        })
     }
 }
 
@@ -120,7 +128,16 @@ impl Run<Any> for SumRaw<'_> {
         call.expect_reducible(&x)?;
         let mut out = self.out.view(self.out.tensor().data_type()?)?;
         call.run(|device, launch| {
-            device.sum(launch, &mut out, &x, self.axis.get(), self.keep_dim, self.reduce_all)
+            device.sum(
+                launch,
+                &mut out,
+                &x,
+                &SumAttributes {
+                    axis: self.axis.get(),
+                    keep_dim: self.keep_dim,
+                    reduce_all: self.reduce_all,
+                },
+            )
         })
     }
 }
@@ -138,7 +155,16 @@ impl Run<Any> for SumGrad<'_> {
         let dout = self.dout.view()?;
         let mut dx = self.dx.view(self.dx.tensor().data_type()?)?;
         call.run(|device, launch| {
-            device.sum_grad(launch, &mut dx, &dout, self.axis.get(), self.keep_dim, self.reduce_all)
+            device.sum_grad(
+                launch,
+                &mut dx,
+                &dout,
+                &SumAttributes {
+                    axis: self.axis.get(),
+                    keep_dim: self.keep_dim,
+                    reduce_all: self.reduce_all,
+                },
+            )
         })
     }
 }
@@ -156,7 +182,14 @@ impl Run<Any> for Nansum<'_> {
         let x = self.x.view()?;
         call.expect_reducible(&x)?;
         let mut out = self.out.view(self.out.tensor().data_type()?)?;
-        call.run(|device, launch| device.nansum(launch, &mut out, &x, self.axis.get(), self.keep_dim, false))
+        call.run(|device, launch| {
+            device.nansum(
+                launch,
+                &mut out,
+                &x,
+                &SumAttributes { axis: self.axis.get(), keep_dim: self.keep_dim, reduce_all: false },
+            )
+        })
     }
 }
 
@@ -174,7 +207,17 @@ impl Run<Any> for NansumGrad<'_> {
         let dout = self.dout.view()?;
         let mut dx = self.dx.view(outputs::like(&x))?;
         call.run(|device, launch| {
-            device.nansum_grad(launch, &mut dx, &x, &dout, self.axis.get(), self.keep_dim, self.reduce_all)
+            device.nansum_grad(
+                launch,
+                &mut dx,
+                &x,
+                &dout,
+                &SumAttributes {
+                    axis: self.axis.get(),
+                    keep_dim: self.keep_dim,
+                    reduce_all: self.reduce_all,
+                },
+            )
         })
     }
 }
@@ -192,7 +235,14 @@ impl Run<Any> for Mean<'_> {
         let x = self.x.view()?;
         call.expect_reducible(&x)?;
         let mut out = self.out.view(outputs::like(&x))?;
-        call.run(|device, launch| device.mean(launch, &mut out, &x, self.axis.get(), self.keep_dim, false))
+        call.run(|device, launch| {
+            device.mean(
+                launch,
+                &mut out,
+                &x,
+                &SumAttributes { axis: self.axis.get(), keep_dim: self.keep_dim, reduce_all: false },
+            )
+        })
     }
 }
 
@@ -210,7 +260,16 @@ impl Run<Any> for MeanRaw<'_> {
         call.expect_reducible(&x)?;
         let mut out = self.out.view(outputs::like(&x))?;
         call.run(|device, launch| {
-            device.mean(launch, &mut out, &x, self.axis.get(), self.keep_dim, self.reduce_all)
+            device.mean(
+                launch,
+                &mut out,
+                &x,
+                &SumAttributes {
+                    axis: self.axis.get(),
+                    keep_dim: self.keep_dim,
+                    reduce_all: self.reduce_all,
+                },
+            )
         })
     }
 }
@@ -228,7 +287,16 @@ impl Run<Any> for MeanGrad<'_> {
         let dout = self.dout.view()?;
         let mut dx = self.dx.view(outputs::like(&dout))?;
         call.run(|device, launch| {
-            device.mean_grad(launch, &mut dx, &dout, self.axis.get(), self.keep_dim, self.reduce_all)
+            device.mean_grad(
+                launch,
+                &mut dx,
+                &dout,
+                &SumAttributes {
+                    axis: self.axis.get(),
+                    keep_dim: self.keep_dim,
+                    reduce_all: self.reduce_all,
+                },
+            )
         })
     }
 }
@@ -280,7 +348,16 @@ impl Run<Any> for Prod<'_> {
         call.expect_reducible(&x)?;
         let mut out = self.out.view(self.out.tensor().data_type()?)?;
         call.run(|device, launch| {
-            device.prod(launch, &mut out, &x, self.axis.get(), self.keep_dim, self.reduce_all)
+            device.prod(
+                launch,
+                &mut out,
+                &x,
+                &SumAttributes {
+                    axis: self.axis.get(),
+                    keep_dim: self.keep_dim,
+                    reduce_all: self.reduce_all,
+                },
+            )
         })
     }
 }
@@ -299,7 +376,17 @@ impl Run<Any> for ProdGrad<'_> {
         let dout = self.dout.view()?;
         let mut dx = self.dx.view(outputs::like(&x))?;
         call.run(|device, launch| {
-            device.prod_grad(launch, &mut dx, &x, &dout, self.axis.get(), self.keep_dim, self.reduce_all)
+            device.prod_grad(
+                launch,
+                &mut dx,
+                &x,
+                &dout,
+                &SumAttributes {
+                    axis: self.axis.get(),
+                    keep_dim: self.keep_dim,
+                    reduce_all: self.reduce_all,
+                },
+            )
         })
     }
 }
@@ -317,7 +404,14 @@ impl Run<Any> for Max<'_> {
         let x = self.x.view()?;
         call.expect_reducible(&x)?;
         let mut out = self.out.view(outputs::like(&x))?;
-        call.run(|device, launch| device.max(launch, &mut out, &x, self.axis.get(), self.keep_dim, false))
+        call.run(|device, launch| {
+            device.max(
+                launch,
+                &mut out,
+                &x,
+                &SumAttributes { axis: self.axis.get(), keep_dim: self.keep_dim, reduce_all: false },
+            )
+        })
     }
 }
 
@@ -335,7 +429,16 @@ impl Run<Any> for MaxRaw<'_> {
         call.expect_reducible(&x)?;
         let mut out = self.out.view(outputs::like(&x))?;
         call.run(|device, launch| {
-            device.max(launch, &mut out, &x, self.axis.get(), self.keep_dim, self.reduce_all)
+            device.max(
+                launch,
+                &mut out,
+                &x,
+                &SumAttributes {
+                    axis: self.axis.get(),
+                    keep_dim: self.keep_dim,
+                    reduce_all: self.reduce_all,
+                },
+            )
         })
     }
 }
@@ -361,10 +464,12 @@ impl Run<Any> for MaxGradUntilV3_0<'_> {
                 &x,
                 &out,
                 &dout,
-                self.axis.get(),
-                self.keep_dim,
-                self.reduce_all,
-                false,
+                &ExtremumGradAttributes {
+                    axis: self.axis.get(),
+                    keep_dim: self.keep_dim,
+                    reduce_all: self.reduce_all,
+                    evenly: false,
+                },
             )
         })
     }
@@ -391,10 +496,12 @@ impl Run<Any> for MaxGrad<'_> {
                 &x,
                 &out,
                 &dout,
-                self.axis.get(),
-                self.keep_dim,
-                self.reduce_all,
-                true,
+                &ExtremumGradAttributes {
+                    axis: self.axis.get(),
+                    keep_dim: self.keep_dim,
+                    reduce_all: self.reduce_all,
+                    evenly: true,
+                },
             )
         })
     }
@@ -413,7 +520,14 @@ impl Run<Any> for Min<'_> {
         let x = self.x.view()?;
         call.expect_reducible(&x)?;
         let mut out = self.out.view(outputs::like(&x))?;
-        call.run(|device, launch| device.min(launch, &mut out, &x, self.axis.get(), self.keep_dim, false))
+        call.run(|device, launch| {
+            device.min(
+                launch,
+                &mut out,
+                &x,
+                &SumAttributes { axis: self.axis.get(), keep_dim: self.keep_dim, reduce_all: false },
+            )
+        })
     }
 }
 
@@ -431,7 +545,16 @@ impl Run<Any> for MinRaw<'_> {
         call.expect_reducible(&x)?;
         let mut out = self.out.view(outputs::like(&x))?;
         call.run(|device, launch| {
-            device.min(launch, &mut out, &x, self.axis.get(), self.keep_dim, self.reduce_all)
+            device.min(
+                launch,
+                &mut out,
+                &x,
+                &SumAttributes {
+                    axis: self.axis.get(),
+                    keep_dim: self.keep_dim,
+                    reduce_all: self.reduce_all,
+                },
+            )
         })
     }
 }
@@ -457,10 +580,12 @@ impl Run<Any> for MinGradUntilV3_0<'_> {
                 &x,
                 &out,
                 &dout,
-                self.axis.get(),
-                self.keep_dim,
-                self.reduce_all,
-                false,
+                &ExtremumGradAttributes {
+                    axis: self.axis.get(),
+                    keep_dim: self.keep_dim,
+                    reduce_all: self.reduce_all,
+                    evenly: false,
+                },
             )
         })
     }
@@ -487,10 +612,12 @@ impl Run<Any> for MinGrad<'_> {
                 &x,
                 &out,
                 &dout,
-                self.axis.get(),
-                self.keep_dim,
-                self.reduce_all,
-                true,
+                &ExtremumGradAttributes {
+                    axis: self.axis.get(),
+                    keep_dim: self.keep_dim,
+                    reduce_all: self.reduce_all,
+                    evenly: true,
+                },
             )
         })
     }
@@ -509,7 +636,14 @@ impl Run<Any> for Amax<'_> {
         let x = self.x.view()?;
         call.expect_reducible(&x)?;
         let mut out = self.out.view(outputs::like(&x))?;
-        call.run(|device, launch| device.max(launch, &mut out, &x, self.axis, self.keep_dim, false))
+        call.run(|device, launch| {
+            device.max(
+                launch,
+                &mut out,
+                &x,
+                &SumAttributes { axis: self.axis, keep_dim: self.keep_dim, reduce_all: false },
+            )
+        })
     }
 }
 
@@ -526,7 +660,14 @@ impl Run<Any> for AmaxRaw<'_> {
         let x = self.x.view()?;
         call.expect_reducible(&x)?;
         let mut out = self.out.view(outputs::like(&x))?;
-        call.run(|device, launch| device.max(launch, &mut out, &x, self.axis, self.keep_dim, self.reduce_all))
+        call.run(|device, launch| {
+            device.max(
+                launch,
+                &mut out,
+                &x,
+                &SumAttributes { axis: self.axis, keep_dim: self.keep_dim, reduce_all: self.reduce_all },
+            )
+        })
     }
 }
 
@@ -551,10 +692,12 @@ impl Run<Any> for AmaxGrad<'_> {
                 &x,
                 &out,
                 &dout,
-                self.axis,
-                self.keep_dim,
-                self.reduce_all,
-                true,
+                &ExtremumGradAttributes {
+                    axis: self.axis,
+                    keep_dim: self.keep_dim,
+                    reduce_all: self.reduce_all,
+                    evenly: true,
+                },
             )
         })
     }
@@ -573,7 +716,14 @@ impl Run<Any> for Amin<'_> {
         let x = self.x.view()?;
         call.expect_reducible(&x)?;
         let mut out = self.out.view(outputs::like(&x))?;
-        call.run(|device, launch| device.min(launch, &mut out, &x, self.axis, self.keep_dim, false))
+        call.run(|device, launch| {
+            device.min(
+                launch,
+                &mut out,
+                &x,
+                &SumAttributes { axis: self.axis, keep_dim: self.keep_dim, reduce_all: false },
+            )
+        })
     }
 }
 
@@ -590,7 +740,14 @@ impl Run<Any> for AminRaw<'_> {
         let x = self.x.view()?;
         call.expect_reducible(&x)?;
         let mut out = self.out.view(outputs::like(&x))?;
-        call.run(|device, launch| device.min(launch, &mut out, &x, self.axis, self.keep_dim, self.reduce_all))
+        call.run(|device, launch| {
+            device.min(
+                launch,
+                &mut out,
+                &x,
+                &SumAttributes { axis: self.axis, keep_dim: self.keep_dim, reduce_all: self.reduce_all },
+            )
+        })
     }
 }
 
@@ -615,10 +772,12 @@ impl Run<Any> for AminGrad<'_> {
                 &x,
                 &out,
                 &dout,
-                self.axis,
-                self.keep_dim,
-                self.reduce_all,
-                true,
+                &ExtremumGradAttributes {
+                    axis: self.axis,
+                    keep_dim: self.keep_dim,
+                    reduce_all: self.reduce_all,
+                    evenly: true,
+                },
             )
         })
     }
@@ -637,7 +796,14 @@ impl Run<Any> for AnyKernel<'_> {
         let x = self.x.view()?;
         call.expect_reducible(&x)?;
         let mut out = self.out.view(DataType::BOOL)?;
-        call.run(|device, launch| device.any(launch, &mut out, &x, self.axis, self.keep_dim, false))
+        call.run(|device, launch| {
+            device.any(
+                launch,
+                &mut out,
+                &x,
+                &SumAttributes { axis: self.axis, keep_dim: self.keep_dim, reduce_all: false },
+            )
+        })
     }
 }
 
@@ -654,7 +820,14 @@ impl Run<Any> for AnyRaw<'_> {
         let x = self.x.view()?;
         call.expect_reducible(&x)?;
         let mut out = self.out.view(DataType::BOOL)?;
-        call.run(|device, launch| device.any(launch, &mut out, &x, self.axis, self.keep_dim, self.reduce_all))
+        call.run(|device, launch| {
+            device.any(
+                launch,
+                &mut out,
+                &x,
+                &SumAttributes { axis: self.axis, keep_dim: self.keep_dim, reduce_all: self.reduce_all },
+            )
+        })
     }
 }
 
@@ -671,7 +844,14 @@ impl Run<Any> for All<'_> {
         let x = self.x.view()?;
         call.expect_reducible(&x)?;
         let mut out = self.out.view(DataType::BOOL)?;
-        call.run(|device, launch| device.all(launch, &mut out, &x, self.axis, self.keep_dim, false))
+        call.run(|device, launch| {
+            device.all(
+                launch,
+                &mut out,
+                &x,
+                &SumAttributes { axis: self.axis, keep_dim: self.keep_dim, reduce_all: false },
+            )
+        })
     }
 }
 
@@ -688,7 +868,14 @@ impl Run<Any> for AllRaw<'_> {
         let x = self.x.view()?;
         call.expect_reducible(&x)?;
         let mut out = self.out.view(DataType::BOOL)?;
-        call.run(|device, launch| device.all(launch, &mut out, &x, self.axis, self.keep_dim, self.reduce_all))
+        call.run(|device, launch| {
+            device.all(
+                launch,
+                &mut out,
+                &x,
+                &SumAttributes { axis: self.axis, keep_dim: self.keep_dim, reduce_all: self.reduce_all },
+            )
+        })
     }
 }
 
@@ -705,7 +892,14 @@ impl Run<Any> for Argmax<'_> {
         let x = self.x.view()?;
         let axis = self.axis.to_i64()?;
         let mut out = self.out.view(self.out.tensor().data_type()?)?;
-        call.run(|device, launch| device.argmax(launch, &mut out, &x, axis, self.keep_dim, self.flatten))
+        call.run(|device, launch| {
+            device.argmax(
+                launch,
+                &mut out,
+                &x,
+                &ArgmaxAttributes { axis, keep_dim: self.keep_dim, flatten: self.flatten },
+            )
+        })
     }
 }
 
@@ -722,7 +916,14 @@ impl Run<Any> for Argmin<'_> {
         let x = self.x.view()?;
         let axis = self.axis.to_i64()?;
         let mut out = self.out.view(self.out.tensor().data_type()?)?;
-        call.run(|device, launch| device.argmin(launch, &mut out, &x, axis, self.keep_dim, self.flatten))
+        call.run(|device, launch| {
+            device.argmin(
+                launch,
+                &mut out,
+                &x,
+                &ArgmaxAttributes { axis, keep_dim: self.keep_dim, flatten: self.flatten },
+            )
+        })
     }
 }
 
@@ -739,7 +940,12 @@ impl Run<Any> for LogsumexpUntilV2_6<'_> {
         let x = self.x.view()?;
         let mut out = self.out.view(outputs::like(&x))?;
         call.run(|device, launch| {
-            device.logsumexp(launch, &mut out, &x, self.axis, self.keep_dim, self.reduce_all)
+            device.logsumexp(
+                launch,
+                &mut out,
+                &x,
+                &SumAttributes { axis: self.axis, keep_dim: self.keep_dim, reduce_all: self.reduce_all },
+            )
         })
     }
 }
@@ -758,7 +964,12 @@ impl Run<Any> for Logsumexp<'_> {
         let axis: Vec<i64> = self.axis.iter().copied().map(i64::from).collect();
         let mut out = self.out.view(outputs::like(&x))?;
         call.run(|device, launch| {
-            device.logsumexp(launch, &mut out, &x, &axis, self.keep_dim, self.reduce_all)
+            device.logsumexp(
+                launch,
+                &mut out,
+                &x,
+                &SumAttributes { axis: &axis, keep_dim: self.keep_dim, reduce_all: self.reduce_all },
+            )
         })
     }
 }
@@ -778,7 +989,14 @@ impl Run<Any> for LogsumexpGradUntilV2_6<'_> {
         let dout = self.dout.view()?;
         let mut dx = self.dx.view(outputs::like(&x))?;
         call.run(|device, launch| {
-            device.logsumexp_grad(launch, &mut dx, &x, &out, &dout, self.axis, self.keep_dim, self.reduce_all)
+            device.logsumexp_grad(
+                launch,
+                &mut dx,
+                &x,
+                &out,
+                &dout,
+                &SumAttributes { axis: self.axis, keep_dim: self.keep_dim, reduce_all: self.reduce_all },
+            )
         })
     }
 }
@@ -799,7 +1017,14 @@ impl Run<Any> for LogsumexpGrad<'_> {
         let axis: Vec<i64> = self.axis.iter().copied().map(i64::from).collect();
         let mut dx = self.dx.view(outputs::like(&x))?;
         call.run(|device, launch| {
-            device.logsumexp_grad(launch, &mut dx, &x, &out, &dout, &axis, self.keep_dim, self.reduce_all)
+            device.logsumexp_grad(
+                launch,
+                &mut dx,
+                &x,
+                &out,
+                &dout,
+                &SumAttributes { axis: &axis, keep_dim: self.keep_dim, reduce_all: self.reduce_all },
+            )
         })
     }
 }
@@ -821,10 +1046,12 @@ impl Run<Any> for PNorm<'_> {
                 launch,
                 &mut out,
                 &x,
-                f64::from(self.porder),
-                i64::from(self.axis),
-                self.keep_dim,
-                self.asvector,
+                &PNormAttributes {
+                    porder: f64::from(self.porder),
+                    axis: i64::from(self.axis),
+                    keep_dim: self.keep_dim,
+                    asvector: self.asvector,
+                },
             )
         })
     }
@@ -851,10 +1078,12 @@ impl Run<Any> for PNormGrad<'_> {
                 &x,
                 &out,
                 &dout,
-                f64::from(self.porder),
-                i64::from(self.axis),
-                self.keep_dim,
-                self.asvector,
+                &PNormAttributes {
+                    porder: f64::from(self.porder),
+                    axis: i64::from(self.axis),
+                    keep_dim: self.keep_dim,
+                    asvector: self.asvector,
+                },
             )
         })
     }
@@ -874,7 +1103,16 @@ impl Run<Any> for FrobeniusNorm<'_> {
         call.expect_reducible(&x)?;
         let mut out = self.out.view(outputs::like(&x))?;
         call.run(|device, launch| {
-            device.frobenius_norm(launch, &mut out, &x, self.axis.get(), self.keep_dim, self.reduce_all)
+            device.frobenius_norm(
+                launch,
+                &mut out,
+                &x,
+                &SumAttributes {
+                    axis: self.axis.get(),
+                    keep_dim: self.keep_dim,
+                    reduce_all: self.reduce_all,
+                },
+            )
         })
     }
 }
@@ -900,9 +1138,11 @@ impl Run<Any> for FrobeniusNormGrad<'_> {
                 &x,
                 &out,
                 &dout,
-                self.axis.get(),
-                self.keep_dim,
-                self.reduce_all,
+                &SumAttributes {
+                    axis: self.axis.get(),
+                    keep_dim: self.keep_dim,
+                    reduce_all: self.reduce_all,
+                },
             )
         })
     }

@@ -8,6 +8,7 @@ use crate::kernel::{Any, Call, Output, Registry, Run, Scalar, Tensor};
 use crate::kernel::{FLOATS, INTEGERS, kernel};
 use tenon::device::DataType;
 use tenon::device::Release;
+use tenon_operators::attributes::{CumprodAttributes, CumsumAttributes};
 
 /// Registers the kernels of this group.
 pub(super) fn register(registry: Registry) -> Result<()> {
@@ -48,7 +49,17 @@ impl Run<Any> for Cumsum<'_> {
         let axis = self.axis.to_i64()?;
         let mut out = self.out.view(outputs::like(&x))?;
         call.run(|device, launch| {
-            device.cumsum(launch, &mut out, &x, axis, self.flatten, self.exclusive, self.reverse)
+            device.cumsum(
+                launch,
+                &mut out,
+                &x,
+                &CumsumAttributes {
+                    axis,
+                    flatten: self.flatten,
+                    exclusive: self.exclusive,
+                    reverse: self.reverse,
+                },
+            )
         })
     }
 }
@@ -67,7 +78,17 @@ impl Run<Any> for CumsumGrad<'_> {
         let axis = self.axis.to_i64()?;
         let mut dx = self.dx.view(outputs::like(&dout))?;
         call.run(|device, launch| {
-            device.cumsum_grad(launch, &mut dx, &dout, axis, self.flatten, self.exclusive, self.reverse)
+            device.cumsum_grad(
+                launch,
+                &mut dx,
+                &dout,
+                &CumsumAttributes {
+                    axis,
+                    flatten: self.flatten,
+                    exclusive: self.exclusive,
+                    reverse: self.reverse,
+                },
+            )
         })
     }
 }
@@ -84,7 +105,14 @@ impl Run<Any> for CumprodUntilV2_6<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
         let mut out = self.out.view(outputs::like(&x))?;
-        call.run(|device, launch| device.cumprod(launch, &mut out, &x, i64::from(self.axis), false, false))
+        call.run(|device, launch| {
+            device.cumprod(
+                launch,
+                &mut out,
+                &x,
+                &CumprodAttributes { axis: i64::from(self.axis), exclusive: false, reverse: false },
+            )
+        })
     }
 }
 
@@ -101,7 +129,16 @@ impl Run<Any> for Cumprod<'_> {
         let x = self.x.view()?;
         let mut out = self.out.view(outputs::like(&x))?;
         call.run(|device, launch| {
-            device.cumprod(launch, &mut out, &x, i64::from(self.axis), self.exclusive, self.reverse)
+            device.cumprod(
+                launch,
+                &mut out,
+                &x,
+                &CumprodAttributes {
+                    axis: i64::from(self.axis),
+                    exclusive: self.exclusive,
+                    reverse: self.reverse,
+                },
+            )
         })
     }
 }
@@ -120,7 +157,13 @@ impl Run<Any> for CumprodGradUntilV2_6<'_> {
         let dout = self.dout.view()?;
         let mut dx = self.dx.view(outputs::like(&x))?;
         call.run(|device, launch| {
-            device.cumprod_grad(launch, &mut dx, &x, &dout, i64::from(self.axis), false, false)
+            device.cumprod_grad(
+                launch,
+                &mut dx,
+                &x,
+                &dout,
+                &CumprodAttributes { axis: i64::from(self.axis), exclusive: false, reverse: false },
+            )
         })
     }
 }
@@ -144,9 +187,11 @@ impl Run<Any> for CumprodGrad<'_> {
                 &mut dx,
                 &x,
                 &dout,
-                i64::from(self.axis),
-                self.exclusive,
-                self.reverse,
+                &CumprodAttributes {
+                    axis: i64::from(self.axis),
+                    exclusive: self.exclusive,
+                    reverse: self.reverse,
+                },
             )
         })
     }
@@ -169,10 +214,12 @@ impl Run<Any> for Logcumsumexp<'_> {
                 launch,
                 &mut out,
                 &x,
-                i64::from(self.axis),
-                self.flatten,
-                self.exclusive,
-                self.reverse,
+                &CumsumAttributes {
+                    axis: i64::from(self.axis),
+                    flatten: self.flatten,
+                    exclusive: self.exclusive,
+                    reverse: self.reverse,
+                },
             )
         })
     }
@@ -199,10 +246,12 @@ impl Run<Any> for LogcumsumexpGrad<'_> {
                 &x,
                 &out,
                 &dout,
-                i64::from(self.axis),
-                self.flatten,
-                self.exclusive,
-                self.reverse,
+                &CumsumAttributes {
+                    axis: i64::from(self.axis),
+                    flatten: self.flatten,
+                    exclusive: self.exclusive,
+                    reverse: self.reverse,
+                },
             )
         })
     }

@@ -8,6 +8,7 @@ use crate::kernel::shapes;
 use crate::kernel::{Any, Call, IntArray, Output, Registry, Run, Tensor};
 use crate::kernel::{BOOL, COMPLEX, FLOATS, INTEGERS, kernel};
 use tenon::device::Release;
+use tenon_operators::attributes::{SetValueGradAttributes, StridedSliceAttributes};
 
 /// Registers the kernels of this group.
 pub(super) fn register(registry: Registry) -> Result<()> {
@@ -63,10 +64,12 @@ impl Run<Any> for StridedSlice<'_> {
                 launch,
                 &mut out,
                 &x,
-                &axes,
-                self.starts.get(),
-                self.ends.get(),
-                self.strides.get(),
+                &StridedSliceAttributes {
+                    axes: &axes,
+                    starts: self.starts.get(),
+                    ends: self.ends.get(),
+                    strides: self.strides.get(),
+                },
             )
         })
     }
@@ -95,10 +98,12 @@ impl Run<Any> for StridedSliceGrad<'_> {
                 launch,
                 &mut dx,
                 &dout,
-                &axes,
-                self.starts.get(),
-                self.ends.get(),
-                self.strides.get(),
+                &StridedSliceAttributes {
+                    axes: &axes,
+                    starts: self.starts.get(),
+                    ends: self.ends.get(),
+                    strides: self.strides.get(),
+                },
             )
         })
     }
@@ -173,12 +178,14 @@ impl Run<Any> for SetValueGrad<'_> {
                 dx.as_mut(),
                 dvalues.as_mut(),
                 &dout,
-                self.axes,
-                self.starts.get(),
-                self.ends.get(),
-                self.steps.get(),
-                self.decrease_axes,
-                self.none_axes,
+                &SetValueGradAttributes {
+                    axes: self.axes,
+                    starts: self.starts.get(),
+                    ends: self.ends.get(),
+                    steps: self.steps.get(),
+                    decrease_axes: self.decrease_axes,
+                    none_axes: self.none_axes,
+                },
             )
         })
     }
@@ -209,12 +216,14 @@ impl Run<Any> for SetValueWithScalarGrad<'_> {
                 dx.as_mut(),
                 None,
                 &dout,
-                self.axes,
-                self.starts.get(),
-                self.ends.get(),
-                self.steps.get(),
-                self.decrease_axes,
-                self.none_axes,
+                &SetValueGradAttributes {
+                    axes: self.axes,
+                    starts: self.starts.get(),
+                    ends: self.ends.get(),
+                    steps: self.steps.get(),
+                    decrease_axes: self.decrease_axes,
+                    none_axes: self.none_axes,
+                },
             )
         })
     }

@@ -8,6 +8,9 @@ use crate::kernel::{Any, Call, IntArray, Output, Registry, Run, Scalar, Tensor};
 use crate::kernel::{FLOATS, INTEGERS, kernel};
 use tenon::device::DataType;
 use tenon::device::Release;
+use tenon_operators::attributes::{
+    KthvalueAttributes, MedianAttributes, MedianGradAttributes, MedianGradOfEqualAttributes, TopkAttributes,
+};
 
 /// Registers the kernels of this group.
 pub(super) fn register(registry: Registry) -> Result<()> {
@@ -146,17 +149,32 @@ impl Run<Any> for Topk<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
         let k = self.k.to_i64()?;
-        let dims = call
-            .run(|device, launch| device.topk_out_shape(launch, &x, k, i64::from(self.axis), self.largest))?;
+        let dims = call.run(|device, launch| {
+            device.topk_out_shape(
+                launch,
+                &x,
+                &TopkAttributes { k, axis: i64::from(self.axis), largest: self.largest },
+            )
+        })?;
         self.out.reshape(&dims)?;
         let dims = call.run(|device, launch| {
-            device.topk_indices_shape(launch, &x, k, i64::from(self.axis), self.largest)
+            device.topk_indices_shape(
+                launch,
+                &x,
+                &TopkAttributes { k, axis: i64::from(self.axis), largest: self.largest },
+            )
         })?;
         self.indices.reshape(&dims)?;
         let mut out = self.out.view(outputs::like(&x))?;
         let mut indices = self.indices.view(DataType::INT64)?;
         call.run(|device, launch| {
-            device.topk(launch, &mut out, &mut indices, &x, k, i64::from(self.axis), self.largest)
+            device.topk(
+                launch,
+                &mut out,
+                &mut indices,
+                &x,
+                &TopkAttributes { k, axis: i64::from(self.axis), largest: self.largest },
+            )
         })
     }
 }
@@ -197,9 +215,11 @@ impl Run<Any> for KthvalueUntilV3_0<'_> {
                 &mut out,
                 &mut indices,
                 &x,
-                i64::from(self.k),
-                i64::from(self.axis),
-                self.keep_dim,
+                &KthvalueAttributes {
+                    k: i64::from(self.k),
+                    axis: i64::from(self.axis),
+                    keep_dim: self.keep_dim,
+                },
             )
         })
     }
@@ -219,7 +239,13 @@ impl Run<Any> for Kthvalue<'_> {
         let mut out = self.out.view(outputs::like(&x))?;
         let mut indices = self.indices.view(DataType::INT64)?;
         call.run(|device, launch| {
-            device.kthvalue(launch, &mut out, &mut indices, &x, self.k, i64::from(self.axis), self.keep_dim)
+            device.kthvalue(
+                launch,
+                &mut out,
+                &mut indices,
+                &x,
+                &KthvalueAttributes { k: self.k, axis: i64::from(self.axis), keep_dim: self.keep_dim },
+            )
         })
     }
 }
@@ -336,10 +362,12 @@ impl Run<Any> for Median<'_> {
                 &mut out,
                 &mut indices,
                 &x,
-                self.axis.get(),
-                self.keep_dim,
-                self.mode,
-                false,
+                &MedianAttributes {
+                    axis: self.axis.get(),
+                    keep_dim: self.keep_dim,
+                    mode: self.mode,
+                    ignore_nan: false,
+                },
             )
         })
     }
@@ -368,9 +396,11 @@ impl Run<Any> for MedianGrad<'_> {
                 &median,
                 &indices,
                 &dout,
-                self.axis.get(),
-                self.keep_dim,
-                self.mode,
+                &MedianGradOfEqualAttributes {
+                    axis: self.axis.get(),
+                    keep_dim: self.keep_dim,
+                    mode: self.mode,
+                },
             )
         })
     }
@@ -390,7 +420,18 @@ impl Run<Any> for Nanmedian<'_> {
         let mut out = self.out.view(outputs::like(&x))?;
         let mut indices = self.indices.view(DataType::INT64)?;
         call.run(|device, launch| {
-            device.median(launch, &mut out, &mut indices, &x, self.axis.get(), self.keep_dim, self.mode, true)
+            device.median(
+                launch,
+                &mut out,
+                &mut indices,
+                &x,
+                &MedianAttributes {
+                    axis: self.axis.get(),
+                    keep_dim: self.keep_dim,
+                    mode: self.mode,
+                    ignore_nan: true,
+                },
+            )
         })
     }
 }
@@ -409,7 +450,13 @@ impl Run<Any> for NanmedianGradUntilV2_6<'_> {
         let dout = self.dout.view()?;
         let mut dx = self.dx.view(outputs::like(&dout))?;
         call.run(|device, launch| {
-            device.median_grad(launch, &mut dx, &indices, &dout, self.axis.get(), self.keep_dim, "avg")
+            device.median_grad(
+                launch,
+                &mut dx,
+                &indices,
+                &dout,
+                &MedianGradAttributes { axis: self.axis.get(), keep_dim: self.keep_dim, mode: "avg" },
+            )
         })
     }
 }
@@ -428,7 +475,13 @@ impl Run<Any> for NanmedianGradUntilV3_1<'_> {
         let dout = self.dout.view()?;
         let mut dx = self.dx.view(outputs::like(&dout))?;
         call.run(|device, launch| {
-            device.median_grad(launch, &mut dx, &indices, &dout, self.axis.get(), self.keep_dim, self.mode)
+            device.median_grad(
+                launch,
+                &mut dx,
+                &indices,
+                &dout,
+                &MedianGradAttributes { axis: self.axis.get(), keep_dim: self.keep_dim, mode: self.mode },
+            )
         })
     }
 }
@@ -456,9 +509,11 @@ impl Run<Any> for NanmedianGrad<'_> {
                 &median,
                 &indices,
                 &dout,
-                self.axis.get(),
-                self.keep_dim,
-                self.mode,
+                &MedianGradOfEqualAttributes {
+                    axis: self.axis.get(),
+                    keep_dim: self.keep_dim,
+                    mode: self.mode,
+                },
             )
         })
     }

@@ -8,6 +8,7 @@ use crate::kernel::outputs;
 use crate::kernel::{Any, Call, Output, Registry, Run, Tensor};
 use crate::kernel::{FLOATS, kernel};
 use tenon::device::Release;
+use tenon_operators::attributes::RenormAttributes;
 
 /// Registers the kernels of this group.
 pub(super) fn register(registry: Registry) -> Result<()> {
@@ -122,9 +123,11 @@ impl Run<Any> for Renorm<'_> {
                 launch,
                 &mut out,
                 &x,
-                f64::from(self.p),
-                i64::from(self.axis),
-                f64::from(self.max_norm),
+                &RenormAttributes {
+                    p: f64::from(self.p),
+                    axis: i64::from(self.axis),
+                    max_norm: f64::from(self.max_norm),
+                },
             )
         })
     }

@@ -6,6 +6,7 @@ use crate::error::Result;
 use crate::kernel::outputs;
 use crate::kernel::{Any, Call, Output, Registry, Run, Tensor};
 use crate::kernel::{COMPLEX, FLOATS, INTEGERS, kernel};
+use tenon_operators::attributes::{FftC2cAttributes, FftC2rAttributes, FftR2cAttributes, FrameAttributes};
 
 /// Registers the kernels of this group.
 pub(super) fn register(registry: Registry) -> Result<()> {
@@ -35,7 +36,16 @@ impl Run<Any> for FftC2c<'_> {
         let x = self.x.view()?;
         let mut out = self.out.view(outputs::like(&x))?;
         call.run(|device, launch| {
-            device.fft_c2c(launch, &mut out, &x, self.axes, self.normalization, self.forward)
+            device.fft_c2c(
+                launch,
+                &mut out,
+                &x,
+                &FftC2cAttributes {
+                    axes: self.axes,
+                    normalization: self.normalization,
+                    forward: self.forward,
+                },
+            )
         })
     }
 }
@@ -53,7 +63,16 @@ impl Run<Any> for FftC2cGrad<'_> {
         let dout = self.dout.view()?;
         let mut dx = self.dx.view(outputs::like(&dout))?;
         call.run(|device, launch| {
-            device.fft_c2c_grad(launch, &mut dx, &dout, self.axes, self.normalization, self.forward)
+            device.fft_c2c_grad(
+                launch,
+                &mut dx,
+                &dout,
+                &FftC2cAttributes {
+                    axes: self.axes,
+                    normalization: self.normalization,
+                    forward: self.forward,
+                },
+            )
         })
     }
 }
@@ -71,7 +90,17 @@ impl Run<Any> for FftR2c<'_> {
         let x = self.x.view()?;
         let mut out = self.out.view(outputs::complex_of(&x)?)?;
         call.run(|device, launch| {
-            device.fft_r2c(launch, &mut out, &x, self.axes, self.normalization, self.forward, self.onesided)
+            device.fft_r2c(
+                launch,
+                &mut out,
+                &x,
+                &FftR2cAttributes {
+                    axes: self.axes,
+                    normalization: self.normalization,
+                    forward: self.forward,
+                    onesided: self.onesided,
+                },
+            )
         })
     }
 }
@@ -93,10 +122,12 @@ impl Run<Any> for FftR2cGrad<'_> {
                 launch,
                 &mut dx,
                 &dout,
-                self.axes,
-                self.normalization,
-                self.forward,
-                self.onesided,
+                &FftR2cAttributes {
+                    axes: self.axes,
+                    normalization: self.normalization,
+                    forward: self.forward,
+                    onesided: self.onesided,
+                },
             )
         })
     }
@@ -119,10 +150,12 @@ impl Run<Any> for FftC2r<'_> {
                 launch,
                 &mut out,
                 &x,
-                self.axes,
-                self.normalization,
-                self.forward,
-                self.last_dim_size,
+                &FftC2rAttributes {
+                    axes: self.axes,
+                    normalization: self.normalization,
+                    forward: self.forward,
+                    last_dim_size: self.last_dim_size,
+                },
             )
         })
     }
@@ -145,10 +178,12 @@ impl Run<Any> for FftC2rGrad<'_> {
                 launch,
                 &mut dx,
                 &dout,
-                self.axes,
-                self.normalization,
-                self.forward,
-                self.last_dim_size,
+                &FftC2rAttributes {
+                    axes: self.axes,
+                    normalization: self.normalization,
+                    forward: self.forward,
+                    last_dim_size: self.last_dim_size,
+                },
             )
         })
     }
@@ -171,9 +206,11 @@ impl Run<Any> for Frame<'_> {
                 launch,
                 &mut out,
                 &x,
-                i64::from(self.frame_length),
-                i64::from(self.hop_length),
-                i64::from(self.axis),
+                &FrameAttributes {
+                    frame_length: i64::from(self.frame_length),
+                    hop_length: i64::from(self.hop_length),
+                    axis: i64::from(self.axis),
+                },
             )
         })
     }
@@ -196,9 +233,11 @@ impl Run<Any> for FrameGrad<'_> {
                 launch,
                 &mut dx,
                 &dout,
-                i64::from(self.frame_length),
-                i64::from(self.hop_length),
-                i64::from(self.axis),
+                &FrameAttributes {
+                    frame_length: i64::from(self.frame_length),
+                    hop_length: i64::from(self.hop_length),
+                    axis: i64::from(self.axis),
+                },
             )
         })
     }

@@ -7,6 +7,7 @@ use crate::kernel::outputs;
 use crate::kernel::{Any, Call, Output, Registry, Run, Tensor};
 use crate::kernel::{FLOATS, kernel};
 use tenon::device::DataType;
+use tenon_operators::attributes::{GridSampleAttributes, RoiAlignAttributes};
 
 /// Registers the kernels of this group.
 pub(super) fn register(registry: Registry) -> Result<()> {
@@ -32,7 +33,17 @@ impl Run<Any> for GridSample<'_> {
         let grid = self.grid.view()?;
         let mut out = self.out.view(outputs::like(&x))?;
         call.run(|device, launch| {
-            device.grid_sample(launch, &mut out, &x, &grid, self.mode, self.padding_mode, self.align_corners)
+            device.grid_sample(
+                launch,
+                &mut out,
+                &x,
+                &grid,
+                &GridSampleAttributes {
+                    mode: self.mode,
+                    padding_mode: self.padding_mode,
+                    align_corners: self.align_corners,
+                },
+            )
         })
     }
 }
@@ -60,9 +71,11 @@ impl Run<Any> for GridSampleGrad<'_> {
                 &x,
                 &grid,
                 &dout,
-                self.mode,
-                self.padding_mode,
-                self.align_corners,
+                &GridSampleAttributes {
+                    mode: self.mode,
+                    padding_mode: self.padding_mode,
+                    align_corners: self.align_corners,
+                },
             )
         })
     }
@@ -95,11 +108,13 @@ impl Run<Any> for RoiAlign<'_> {
                 &x,
                 &boxes,
                 boxes_num.as_ref(),
-                i64::from(self.pooled_height),
-                i64::from(self.pooled_width),
-                f64::from(self.spatial_scale),
-                i64::from(self.sampling_ratio),
-                self.aligned,
+                &RoiAlignAttributes {
+                    pooled_height: i64::from(self.pooled_height),
+                    pooled_width: i64::from(self.pooled_width),
+                    spatial_scale: f64::from(self.spatial_scale),
+                    sampling_ratio: i64::from(self.sampling_ratio),
+                    aligned: self.aligned,
+                },
             )
         })
     }
@@ -137,11 +152,13 @@ impl Run<Any> for RoiAlignGrad<'_> {
                 &boxes,
                 boxes_num.as_ref(),
                 &dout,
-                i64::from(self.pooled_height),
-                i64::from(self.pooled_width),
-                f64::from(self.spatial_scale),
-                i64::from(self.sampling_ratio),
-                self.aligned,
+                &RoiAlignAttributes {
+                    pooled_height: i64::from(self.pooled_height),
+                    pooled_width: i64::from(self.pooled_width),
+                    spatial_scale: f64::from(self.spatial_scale),
+                    sampling_ratio: i64::from(self.sampling_ratio),
+                    aligned: self.aligned,
+                },
             )
         })
     }

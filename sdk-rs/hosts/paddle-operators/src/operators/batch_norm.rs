@@ -5,6 +5,7 @@
 
 use tenon::device::DataType;
 use tenon_operators::TensorMut;
+use tenon_operators::attributes::{BatchNormAttributes, BatchNormGradAttributes};
 
 use crate::error::{Error, Result};
 use crate::kernel::{Any, Call, FLOATS, Output, Registry, Run, Tensor, kernel, outputs};
@@ -77,10 +78,12 @@ impl Run<Any> for BatchNorm<'_> {
                 &variance,
                 scale.as_ref(),
                 bias.as_ref(),
-                f64::from(self.momentum),
-                f64::from(self.epsilon),
-                self.data_layout,
-                global,
+                &BatchNormAttributes {
+                    momentum: f64::from(self.momentum),
+                    epsilon: f64::from(self.epsilon),
+                    data_layout: self.data_layout,
+                    use_running_statistics: global,
+                },
             )
         })
     }
@@ -194,10 +197,12 @@ impl Run<Any> for SyncBatchNormGrad<'_> {
                 &mean,
                 &deviation,
                 &dout,
-                self.data_layout,
-                self.is_test,
-                self.use_global_stats,
-                self.trainable_statistics,
+                &BatchNormGradAttributes {
+                    data_layout: self.data_layout,
+                    is_test: self.is_test,
+                    use_global_stats: self.use_global_stats,
+                    trainable_statistics: self.trainable_statistics,
+                },
             )
         })
     }

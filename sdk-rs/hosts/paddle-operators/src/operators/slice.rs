@@ -8,6 +8,7 @@ use crate::kernel::{
     Any, BOOL, COMPLEX, Call, FLOATS, INTEGERS, IntArray, Output, Registry, Run, Tensor, kernel, outputs,
     shapes,
 };
+use tenon_operators::attributes::SliceAttributes;
 
 /// Registers `slice` and its gradient.
 pub(super) fn register(registry: Registry) -> Result<()> {
@@ -35,7 +36,9 @@ impl Run<Any> for Slice<'_> {
         let x = self.x.view()?;
         self.out.reshape(&shapes::slice(&x, axes, [starts, &ends], decrease_axis)?)?;
         let mut out = self.out.view(outputs::like(&x))?;
-        call.run(|device, launch| device.slice(launch, &mut out, &x, axes, starts, &ends, decrease_axis))
+        call.run(|device, launch| {
+            device.slice(launch, &mut out, &x, &SliceAttributes { axes, starts, ends: &ends, decrease_axis })
+        })
     }
 }
 
@@ -58,7 +61,12 @@ impl Run<Any> for SliceGrad<'_> {
         let dout = self.dout.view()?;
         let mut dx = self.dx.view(outputs::like(&dout))?;
         call.run(|device, launch| {
-            device.slice_grad(launch, &mut dx, &dout, axes, starts, &ends, decrease_axis)
+            device.slice_grad(
+                launch,
+                &mut dx,
+                &dout,
+                &SliceAttributes { axes, starts, ends: &ends, decrease_axis },
+            )
         })
     }
 }

@@ -2,6 +2,7 @@
 
 use smallvec::SmallVec;
 use tenon::device::{Error, Result};
+use tenon_operators::attributes::Pad3dAttributes;
 use tenon_operators::contiguous_strides;
 
 use crate::compute::rules::shared::{dimensions, expect_shape, in_steps, kernel, numeric};
@@ -248,7 +249,12 @@ pub(crate) fn pad<'c>(
     paddings.resize(2 * (images.rank() - 2), 0);
     let method = Method::new("pad3d", FLOAT | INTEGER);
     kernel(call, &target, images.data_type(), &[&images], &method, |device, launch, out| {
-        device.pad3d(launch, out, images.elements(), &paddings, mode, 0.0, "NCDHW")
+        device.pad3d(
+            launch,
+            out,
+            images.elements(),
+            &Pad3dAttributes { paddings: &paddings, mode, pad_value: 0.0, data_format: "NCDHW" },
+        )
     })
 }
 

@@ -6,6 +6,7 @@
 #![allow(clippy::too_many_arguments, reason = "a step has many numbers and tensors")]
 
 use tenon::device::{DataType, Error, Result, Status};
+use tenon_operators::attributes::{AdadeltaAttributes, AdamwAttributes, PNormAttributes, SumAttributes};
 
 use crate::compute::rules::terms;
 use crate::compute::{Call, FLOAT, Method, Number, Tensor, wide};
@@ -185,15 +186,17 @@ fn adam_step(
             second,
             None,
             None,
-            beta1,
-            beta2,
-            settings.epsilon,
-            1.0,
-            decay,
-            decay != 0.0,
-            false,
-            true,
-            settings.amsgrad,
+            &AdamwAttributes {
+                beta1,
+                beta2,
+                epsilon: settings.epsilon,
+                lr_ratio: 1.0,
+                coeff: decay,
+                with_decay: decay != 0.0,
+                multi_precision: false,
+                use_global_beta_pow: true,
+                amsgrad: settings.amsgrad,
+            },
         )
     })?;
     param.finish()
@@ -241,9 +244,7 @@ pub(crate) fn adadelta(
             updates.elements(),
             rate.elements(),
             None,
-            rho.into(),
-            epsilon.into(),
-            false,
+            &AdadeltaAttributes { rho: rho.into(), epsilon: epsilon.into(), multi_precision: false },
         )
     })?;
     new_param.finish()
@@ -334,7 +335,12 @@ fn norm(call: &Call, out: &Tensor<'_>, x: &Tensor<'_>, order: f64) -> Result<()>
     let x = &widened(call, x)?;
     let mut result = call.output(out, x.data_type(), &[x])?;
     call.run(&Method::new("p_norm", FLOAT), x.data_type(), |device, launch| {
-        device.p_norm(launch, result.elements(), x.elements(), order, 0, false, true)
+        device.p_norm(
+            launch,
+            result.elements(),
+            x.elements(),
+            &PNormAttributes { porder: order, axis: 0, keep_dim: false, asvector: true },
+        )
     })?;
     result.finish()
 }
@@ -356,7 +362,12 @@ pub(crate) fn unscale(
         let all = call.temporary(DataType::BOOL, &[])?;
         let mut result = call.output(&all, DataType::BOOL, &[])?;
         call.run(&Method::new("all", crate::compute::BOOL), DataType::BOOL, |device, launch| {
-            device.all(launch, result.elements(), finite.elements(), &[], false, true)
+            device.all(
+                launch,
+                result.elements(),
+                finite.elements(),
+                &SumAttributes { axis: &[], keep_dim: false, reduce_all: true },
+            )
         })?;
         result.finish()?;
         call.write(

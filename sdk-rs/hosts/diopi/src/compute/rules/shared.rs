@@ -1,6 +1,7 @@
 //! Calls and checks that several groups of rules use.
 
 use tenon::device::{Error, Result};
+use tenon_operators::attributes::SumAttributes;
 use tenon_operators::{Launch, Operators, TensorMut};
 
 use crate::compute::number::Category;
@@ -25,7 +26,12 @@ pub(super) fn kernel<'c>(
 /// Computes the sums of floats along dimensions, which the result lacks.
 pub(super) fn sum<'c>(call: &'c Call, out: &Tensor<'c>, x: &Tensor<'_>, axes: &[i64]) -> Result<()> {
     kernel(call, out, x.data_type(), &[x], &Method::new("sum", FLOAT), |device, launch, out| {
-        device.sum(launch, out, x.elements(), axes, false, false)
+        device.sum(
+            launch,
+            out,
+            x.elements(),
+            &SumAttributes { axis: axes, keep_dim: false, reduce_all: false },
+        )
     })
 }
 

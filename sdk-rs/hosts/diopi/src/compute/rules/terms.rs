@@ -1,6 +1,7 @@
 //! Short forms of operators with two or three operands, for rules that compute a formula.
 
 use tenon::device::Result;
+use tenon_operators::attributes::ScaleAttributes;
 
 use crate::compute::rules::layout;
 use crate::compute::{BOOL, Call, FLOAT, INTEGER, Method, Operand, Tensor};
@@ -42,7 +43,12 @@ terms! {
 /// Computes `x * factor + summand`.
 pub(super) fn scale<'c>(call: &'c Call, x: &Tensor<'_>, factor: f64, summand: f64) -> Result<Tensor<'c>> {
     call.formula(&Method::new("scale", FLOAT), [x.into()], |device, launch, out, [x]| {
-        device.scale(launch, out, x, factor, summand, true)
+        device.scale(
+            launch,
+            out,
+            x,
+            &ScaleAttributes { scale: factor, bias: summand, bias_after_scale: true },
+        )
     })
 }
 

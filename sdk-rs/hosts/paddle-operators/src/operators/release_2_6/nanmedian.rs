@@ -4,6 +4,7 @@
 //! which this crate provides, too.
 
 use tenon::device::DataType;
+use tenon_operators::attributes::MedianAttributes;
 
 use crate::error::Result;
 use crate::kernel::{Any, Call, FLOATS, IntArray, Output, Registry, Run, Tensor, kernel, outputs};
@@ -30,7 +31,13 @@ impl Run<Any> for Nanmedian<'_> {
         let mut indices = self.indices.view(DataType::INT64)?;
         let axes = self.axes.get();
         call.run(|device, launch| {
-            device.median(launch, &mut out, &mut indices, &x, axes, self.keep_dim, "avg", true)
+            device.median(
+                launch,
+                &mut out,
+                &mut indices,
+                &x,
+                &MedianAttributes { axis: axes, keep_dim: self.keep_dim, mode: "avg", ignore_nan: true },
+            )
         })
     }
 }

@@ -1,6 +1,7 @@
 //! Rules that fill tensors with a constant or multiply them by one.
 
 use tenon::device::Result;
+use tenon_operators::attributes::ScaleAttributes;
 
 use crate::compute::{BOOL, COMPLEX, Call, FLOAT, INTEGER, Method, Tensor};
 
@@ -19,6 +20,6 @@ pub fn zero(call: &Call, target: &Tensor<'_>) -> Result<()> {
 /// Multiplies a tensor by a number. The target may be the tensor itself.
 pub fn scale<'c>(call: &'c Call, target: &Tensor<'c>, tensor: &'c Tensor<'c>, factor: f64) -> Result<()> {
     call.write(&Method::new("scale", FLOAT), target, [tensor.into()], |device, launch, out, [x]| {
-        device.scale(launch, out, x, factor, 0.0, true)
+        device.scale(launch, out, x, &ScaleAttributes { scale: factor, bias: 0.0, bias_after_scale: true })
     })
 }

@@ -2,6 +2,7 @@
 
 use crate::compute::rules::scaled;
 use tenon::device::{Error, Result};
+use tenon_operators::attributes::{DropoutAttributes, UniformAttributes};
 use tenon_operators::{Launch, Operators, TensorMut};
 
 use crate::compute::rules::layout;
@@ -46,7 +47,15 @@ pub(crate) fn dropout<'c>(
     let mut kept = call.output(mask, mask.data_type(), &[input])?;
     call.run(&Method::new("dropout", FLOAT), input.data_type(), |device, launch| {
         let (out, kept) = (result.elements(), Some(kept.elements()));
-        device.dropout(launch, out, kept, input.elements(), p, false, "upscale_in_train", &[], seed, offset)
+        device.dropout(
+            launch,
+            out,
+            kept,
+            input.elements(),
+            &DropoutAttributes { p, is_test: false, mode: "upscale_in_train", axis: &[] },
+            seed,
+            offset,
+        )
     })?;
     result.finish()?;
     kept.finish()
@@ -113,7 +122,13 @@ pub(crate) fn uniform<'c>(
     }
     let method = Method::new("uniform", FLOAT);
     drawn(call, out, out.data_type(), &method, generator, |device, launch, out, seed, offset| {
-        device.uniform(launch, out, from, to, 0, 0, 0.0, seed, offset)
+        device.uniform(
+            launch,
+            out,
+            &UniformAttributes { min: from, max: to, diag_num: 0, diag_step: 0, diag_val: 0.0 },
+            seed,
+            offset,
+        )
     })
 }
 

@@ -1,6 +1,7 @@
 //! Attention of some queries: the operator, or separate steps if weights are dropped.
 
 use tenon::device::{DataType, Error, Result};
+use tenon_operators::attributes::{DropoutAttributes, SumAttributes};
 
 use crate::compute::rules::elementwise::creation;
 use crate::compute::rules::matrices::matrix::{product_of, summed};
@@ -204,7 +205,14 @@ impl<'c> Attention<'c> {
                 scores.data_type(),
                 &[],
                 &Method::new("logsumexp", FLOAT),
-                |device, launch, out| device.logsumexp(launch, out, scores.elements(), &[-1], false, false),
+                |device, launch, out| {
+                    device.logsumexp(
+                        launch,
+                        out,
+                        scores.elements(),
+                        &SumAttributes { axis: &[-1], keep_dim: false, reduce_all: false },
+                    )
+                },
             )?;
         }
         let weights = self.weights(call, &scores)?;
@@ -266,10 +274,7 @@ impl<'c> Attention<'c> {
                     out,
                     mask,
                     weights.elements(),
-                    self.dropout,
-                    false,
-                    mode,
-                    &[],
+                    &DropoutAttributes { p: self.dropout, is_test: false, mode, axis: &[] },
                     seed,
                     offset,
                 )

@@ -3,6 +3,7 @@
 #![allow(clippy::too_many_arguments, reason = "functions of DIOPI have that many")]
 
 use tenon::device::{DataType, Error, Result};
+use tenon_operators::attributes::SumAttributes;
 
 use super::attention::{Attention, Fate, Settings};
 use crate::compute::rules::shared::{fill, kernel, sum};
@@ -305,7 +306,12 @@ impl<'c> Results<'c> {
         let ty = scores.data_type();
         if scores.dims()[3] > 0 {
             kernel(call, &self.maxima, ty, &[], &Method::new("max", FLOAT), |device, launch, out| {
-                device.max(launch, out, scores.elements(), &[-1], false, false)
+                device.max(
+                    launch,
+                    out,
+                    scores.elements(),
+                    &SumAttributes { axis: &[-1], keep_dim: false, reduce_all: false },
+                )
             })?;
         }
         let shifted = terms::subtract(call, &scores, &self.maxima.unsqueezed(3)?)?;

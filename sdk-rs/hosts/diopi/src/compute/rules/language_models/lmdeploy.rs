@@ -5,6 +5,7 @@
 #![allow(clippy::too_many_arguments, reason = "rules take the parameters of DIOPI's functions")]
 
 use tenon::device::{DataType, Error, Result};
+use tenon_operators::attributes::SumAttributes;
 
 use super::inference::{index, integers, part, rows};
 use crate::compute::rules::matrices::matrix::product_of;
@@ -272,12 +273,24 @@ pub(crate) fn ends_by_length<'c>(
         DataType::INT64,
         &[&numbers],
         &Method::new("sum", INTEGER),
-        |device, launch, out| device.sum(launch, out, numbers.elements(), &[], false, true),
+        |device, launch, out| {
+            device.sum(
+                launch,
+                out,
+                numbers.elements(),
+                &SumAttributes { axis: &[], keep_dim: false, reduce_all: true },
+            )
+        },
     )?;
     call.copy(count, &total)?;
     let all = call.temporary(DataType::BOOL, &[])?;
     kernel(call, &all, DataType::BOOL, &[&ended], &Method::new("all", BOOL), |device, launch, out| {
-        device.all(launch, out, ended.elements(), &[], false, true)
+        device.all(
+            launch,
+            out,
+            ended.elements(),
+            &SumAttributes { axis: &[], keep_dim: false, reduce_all: true },
+        )
     })?;
     call.copy(should_stop, &all)
 }

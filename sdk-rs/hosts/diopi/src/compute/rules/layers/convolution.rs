@@ -3,6 +3,7 @@
 #![allow(clippy::too_many_arguments, reason = "rules take the parameters of DIOPI's functions")]
 
 use tenon::device::{Error, Result};
+use tenon_operators::attributes::{ConvAttributes, ConvTransposeAttributes};
 
 use super::windows::{batched, each};
 use crate::compute::rules::optional::{Optional, present};
@@ -96,7 +97,20 @@ pub(crate) fn convolution(
     call.run(&Method::new("conv", FLOAT), input.data_type(), |device, launch| {
         let Attributes { strides, paddings, dilations, format } = &attributes;
         let (out, x, filter) = (result.elements(), input.elements(), weight.elements());
-        device.conv(launch, out, x, filter, strides, paddings, "EXPLICIT", dilations, groups, format)
+        device.conv(
+            launch,
+            out,
+            x,
+            filter,
+            &ConvAttributes {
+                strides,
+                paddings,
+                padding_algorithm: "EXPLICIT",
+                dilations,
+                groups,
+                data_format: format,
+            },
+        )
     })?;
     result.finish()?;
     add_bias(call, &out, bias)
@@ -135,7 +149,20 @@ pub(crate) fn convolution_backward(
         let (dx, dfilter) = (dx.elements(), dfilter.elements());
         let (x, filter, dout) = (input.elements(), weight.elements(), grad_output.elements());
         device.conv_grad(
-            launch, dx, dfilter, x, filter, dout, strides, paddings, "EXPLICIT", dilations, groups, format,
+            launch,
+            dx,
+            dfilter,
+            x,
+            filter,
+            dout,
+            &ConvAttributes {
+                strides,
+                paddings,
+                padding_algorithm: "EXPLICIT",
+                dilations,
+                groups,
+                data_format: format,
+            },
         )
     })?;
     dx.finish()?;
@@ -197,8 +224,20 @@ pub(crate) fn transposed(
     call.run(&Method::new("conv_transpose", FLOAT), input.data_type(), |device, launch| {
         let Attributes { strides, paddings, dilations, format } = &attributes;
         let (out, x, filter) = (result.elements(), input.elements(), weight.elements());
-        device
-            .conv_transpose(launch, out, x, filter, strides, paddings, "EXPLICIT", dilations, groups, format)
+        device.conv_transpose(
+            launch,
+            out,
+            x,
+            filter,
+            &ConvTransposeAttributes {
+                strides,
+                paddings,
+                padding_algorithm: "EXPLICIT",
+                dilations,
+                groups,
+                data_format: format,
+            },
+        )
     })?;
     result.finish()?;
     add_bias(call, &out, bias)
@@ -237,7 +276,20 @@ pub(crate) fn transposed_backward(
         let (dx, dfilter) = (dx.elements(), dfilter.elements());
         let (x, filter, dout) = (input.elements(), weight.elements(), grad_output.elements());
         device.conv_transpose_grad(
-            launch, dx, dfilter, x, filter, dout, strides, paddings, "EXPLICIT", dilations, groups, format,
+            launch,
+            dx,
+            dfilter,
+            x,
+            filter,
+            dout,
+            &ConvTransposeAttributes {
+                strides,
+                paddings,
+                padding_algorithm: "EXPLICIT",
+                dilations,
+                groups,
+                data_format: format,
+            },
         )
     })?;
     dx.finish()?;

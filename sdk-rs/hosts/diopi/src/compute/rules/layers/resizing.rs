@@ -1,6 +1,7 @@
 //! Rules for resizing images.
 
 use tenon::device::{Error, Result};
+use tenon_operators::attributes::{InterpolateAttributes, InterpolateGradAttributes};
 
 use crate::compute::{Call, FLOAT, Method, Tensor};
 
@@ -65,14 +66,16 @@ pub(crate) fn resized(
             None,
             None,
             None,
-            format,
-            depth,
-            height,
-            width,
-            &[],
-            mode,
-            align_corners,
-            0,
+            &InterpolateAttributes {
+                data_format: format,
+                out_d: depth,
+                out_h: height,
+                out_w: width,
+                scale: &[],
+                interp_method: mode,
+                align_corners,
+                align_mode: 0,
+            },
         )
     })?;
     result.finish()
@@ -100,7 +103,20 @@ pub(crate) fn resized_backward(
     let mut dx = call.output(grad_input, ty, &[&grad_output])?;
     call.run(&Method::new("interpolate_grad", FLOAT), ty, |device, launch| {
         let (dx, dout) = (dx.elements(), grad_output.elements());
-        device.interpolate_grad(launch, dx, None, None, dout, format, &[], mode, align_corners, 0)
+        device.interpolate_grad(
+            launch,
+            dx,
+            None,
+            None,
+            dout,
+            &InterpolateGradAttributes {
+                data_format: format,
+                scale: &[],
+                interp_method: mode,
+                align_corners,
+                align_mode: 0,
+            },
+        )
     })?;
     dx.finish()
 }

@@ -3,6 +3,7 @@
 #![allow(clippy::too_many_arguments, reason = "rules take the parameters of DIOPI's functions")]
 
 use tenon::device::{Error, Result};
+use tenon_operators::attributes::RoiAlignAttributes;
 
 use crate::compute::rules::shared::kernel;
 use crate::compute::{Call, DataType, FLOAT, Method, Place, Tensor};
@@ -37,11 +38,7 @@ pub(crate) fn roi_align_backward<'c>(
             rois.elements(),
             None,
             grad.elements(),
-            pooled_height,
-            pooled_width,
-            spatial_scale,
-            sampling_ratio,
-            aligned,
+            &RoiAlignAttributes { pooled_height, pooled_width, spatial_scale, sampling_ratio, aligned },
         )
     })
 }

@@ -3,6 +3,7 @@
 #![allow(clippy::too_many_arguments, reason = "functions of DIOPI have that many")]
 
 use tenon::device::{DataType, Error, Result, Status};
+use tenon_operators::attributes::TriangularSolveAttributes;
 
 use super::matrix::{product_of, summed};
 use crate::compute::rules::shared::{expect_shape, kernel};
@@ -169,7 +170,13 @@ fn solved<'c>(
     let Shape { upper, transpose, unitriangular } = shape;
     let method = Method::new("triangular_solve", FLOAT);
     kernel(call, &out, b.data_type(), &[a, b], &method, |device, launch, out| {
-        device.triangular_solve(launch, out, a.elements(), b.elements(), upper, transpose, unitriangular)
+        device.triangular_solve(
+            launch,
+            out,
+            a.elements(),
+            b.elements(),
+            &TriangularSolveAttributes { upper, transpose, unitriangular },
+        )
     })?;
     Ok(out)
 }

@@ -1,6 +1,7 @@
 //! Rules for matrices.
 
 use tenon::device::{Error, Result};
+use tenon_operators::attributes::PNormAttributes;
 use tenon_operators::broadcast;
 
 use crate::compute::rules::shared::kernel;
@@ -116,7 +117,12 @@ pub(crate) fn distances<'c>(
     }
     let differences = differences(call, &a, &b)?;
     kernel(call, out, ty, &[], &Method::new("p_norm", FLOAT), |device, launch, out| {
-        device.p_norm(launch, out, differences.elements(), p, -1, false, false)
+        device.p_norm(
+            launch,
+            out,
+            differences.elements(),
+            &PNormAttributes { porder: p, axis: -1, keep_dim: false, asvector: false },
+        )
     })
 }
 
@@ -147,7 +153,14 @@ pub(crate) fn distances_gradient<'c>(
     let of_pairs = call.tensor_like(&differences)?;
     kernel(call, &of_pairs, ty, &[], &Method::new("p_norm_grad", FLOAT), |device, launch, dx| {
         let (x, out, dout) = (differences.elements(), distances.elements(), out_gradient.elements());
-        device.p_norm_grad(launch, dx, x, out, dout, p, -1, false, false)
+        device.p_norm_grad(
+            launch,
+            dx,
+            x,
+            out,
+            dout,
+            &PNormAttributes { porder: p, axis: -1, keep_dim: false, asvector: false },
+        )
     })?;
     summed(call, Some(&gradient.unsqueezed(gradient.rank() - 1)?), &of_pairs)
 }

@@ -3,6 +3,7 @@
 #![allow(clippy::too_many_arguments, reason = "rules take the parameters of DIOPI's functions")]
 
 use tenon::device::{Error, Result};
+use tenon_operators::attributes::DeformableColumnsAttributes;
 
 use crate::compute::rules::matrices::matrix::product_of;
 use crate::compute::rules::shared::{expect_shape, fill, kernel, sum};
@@ -52,7 +53,14 @@ impl Windows {
         kernel(call, &out, x.data_type(), &[x, offset], &method, |device, launch, out| {
             let (x, offset, mask) = (x.elements(), offset.elements(), mask.map(Tensor::elements));
             let Self { kernel, strides, paddings, dilations, .. } = self;
-            device.deformable_columns(launch, out, x, offset, mask, kernel, strides, paddings, dilations)
+            device.deformable_columns(
+                launch,
+                out,
+                x,
+                offset,
+                mask,
+                &DeformableColumnsAttributes { kernel, strides, paddings, dilations },
+            )
         })?;
         Ok(out)
     }
@@ -180,10 +188,7 @@ fn convolve_backward<'c>(
             offset,
             mask.as_ref().map(Tensor::elements),
             upstream,
-            kernel,
-            strides,
-            paddings,
-            dilations,
+            &DeformableColumnsAttributes { kernel, strides, paddings, dilations },
         )
     })?;
     [of_offset, of_mask].into_iter().flatten().try_for_each(|output| output.finish())

@@ -3,6 +3,7 @@
 #![allow(clippy::too_many_arguments, reason = "rules take the parameters of DIOPI's functions")]
 
 use tenon::device::{DataType, Error, Result};
+use tenon_operators::attributes::{BoxOverlapsAttributes, MaxRoiAlignAttributes, RoiAlignAttributes};
 
 use crate::compute::rules::layers::vision;
 use crate::compute::rules::selection::indexing;
@@ -52,7 +53,13 @@ pub(crate) fn overlaps<'c>(
         if aligned && out.rank() == 2 && out.dims()[1] == 1 { out.selected(1, 0)? } else { out.clone() };
     let method = Method::new("box_overlaps", FLOAT);
     kernel(call, &out, x.data_type(), &[x, y], &method, |device, launch, out| {
-        device.box_overlaps(launch, out, x.elements(), y.elements(), mode == 1, offset as f64, aligned)
+        device.box_overlaps(
+            launch,
+            out,
+            x.elements(),
+            y.elements(),
+            &BoxOverlapsAttributes { over_first: mode == 1, offset: offset as f64, aligned },
+        )
     })
 }
 
@@ -94,11 +101,13 @@ pub(crate) fn roi_align<'c>(
                 columns,
                 x,
                 boxes,
-                height,
-                width,
-                scale,
-                sampling_ratio,
-                aligned,
+                &MaxRoiAlignAttributes {
+                    pooled_height: height,
+                    pooled_width: width,
+                    spatial_scale: scale,
+                    sampling_ratio,
+                    aligned,
+                },
             )
         })?;
         rows.finish()?;
@@ -110,7 +119,20 @@ pub(crate) fn roi_align<'c>(
     let method = Method::new("roi_align", FLOAT);
     kernel(call, out, x.data_type(), &[x, boxes], &method, |device, launch, out| {
         let (x, boxes) = (x.elements(), boxes.elements());
-        device.roi_align(launch, out, x, boxes, None, height, width, scale, sampling_ratio, aligned)
+        device.roi_align(
+            launch,
+            out,
+            x,
+            boxes,
+            None,
+            &RoiAlignAttributes {
+                pooled_height: height,
+                pooled_width: width,
+                spatial_scale: scale,
+                sampling_ratio,
+                aligned,
+            },
+        )
     })
 }
 
@@ -148,11 +170,13 @@ pub(crate) fn roi_align_backward<'c>(
             boxes,
             None,
             upstream,
-            height,
-            width,
-            scale,
-            sampling_ratio,
-            aligned,
+            &RoiAlignAttributes {
+                pooled_height: height,
+                pooled_width: width,
+                spatial_scale: scale,
+                sampling_ratio,
+                aligned,
+            },
         )
     })
 }

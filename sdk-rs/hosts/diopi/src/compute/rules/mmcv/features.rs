@@ -3,6 +3,7 @@
 #![allow(clippy::too_many_arguments, reason = "rules take the parameters of DIOPI's functions")]
 
 use tenon::device::{Error, Result};
+use tenon_operators::attributes::CarafeAttributes;
 
 use crate::compute::rules::shared::{fill, kernel};
 use crate::compute::{Call, FLOAT, Method, Number, Tensor};
@@ -21,7 +22,13 @@ pub(crate) fn carafe<'c>(
     scale: i64,
 ) -> Result<()> {
     kernel(call, out, x.data_type(), &[x, masks], &Method::new("carafe", FLOAT), |device, launch, out| {
-        device.carafe(launch, out, x.elements(), masks.elements(), kernel_size, groups, scale)
+        device.carafe(
+            launch,
+            out,
+            x.elements(),
+            masks.elements(),
+            &CarafeAttributes { kernel_size, groups, scale },
+        )
     })?;
     call.copy(&channels_last(kept, x.dims())?, &x.permuted(&[0, 2, 3, 1])?)?;
     [unused_output, unused_masks].into_iter().try_for_each(|unused| fill(call, unused, Number::Integer(0)))
@@ -57,7 +64,15 @@ pub(crate) fn carafe_backward<'c>(
     let method = Method::new("carafe_grad", FLOAT);
     kernel(call, of_x, x.data_type(), &inputs, &method, |device, launch, out| {
         let [x, masks, upstream] = inputs.map(Tensor::elements);
-        device.carafe_grad(launch, out, slopes.elements(), x, masks, upstream, kernel_size, groups, scale)
+        device.carafe_grad(
+            launch,
+            out,
+            slopes.elements(),
+            x,
+            masks,
+            upstream,
+            &CarafeAttributes { kernel_size, groups, scale },
+        )
     })?;
     slopes.finish()?;
     let unused = [unused_output, unused_sums, unused_images, unused_masks];

@@ -4,6 +4,7 @@
 #![allow(clippy::too_many_arguments, reason = "rules take the parameters of DIOPI's functions")]
 
 use tenon::device::{Error, Result};
+use tenon_operators::attributes::{PsaMaskAttributes, SumAttributes, UpfirdnAttributes};
 
 use crate::compute::rules::shared::{expect_shape, kernel, sum};
 use crate::compute::rules::terms;
@@ -28,12 +29,23 @@ pub(crate) fn upfirdn<'c>(
     let (up, down, padding) = ([up_x, up_y], [down_x, down_y], [pad_x0, pad_x1, pad_y0, pad_y1]);
     let mut dims = Vec::new();
     call.run(&method, ty, |device, launch| {
-        dims = device.upfirdn_out_shape(launch, x.elements(), filter.elements(), &up, &down, &padding)?;
+        dims = device.upfirdn_out_shape(
+            launch,
+            x.elements(),
+            filter.elements(),
+            &UpfirdnAttributes { up: &up, down: &down, padding: &padding },
+        )?;
         Ok(())
     })?;
     let out = call.make(out, ty, &dims)?;
     kernel(call, &out, ty, &[x, filter], &method, |device, launch, out| {
-        device.upfirdn(launch, out, x.elements(), filter.elements(), &up, &down, &padding)
+        device.upfirdn(
+            launch,
+            out,
+            x.elements(),
+            filter.elements(),
+            &UpfirdnAttributes { up: &up, down: &down, padding: &padding },
+        )
     })
 }
 
@@ -51,7 +63,18 @@ pub(crate) fn psa_mask<'c>(
     let distribute = is_distribution(psa_type)?;
     let method = Method::new("psa_mask", FLOAT);
     kernel(call, out, masks.data_type(), &[masks], &method, |device, launch, out| {
-        device.psa_mask(launch, out, masks.elements(), distribute, height, width, half_height, half_width)
+        device.psa_mask(
+            launch,
+            out,
+            masks.elements(),
+            &PsaMaskAttributes {
+                distribute,
+                mask_height: height,
+                mask_width: width,
+                half_height,
+                half_width,
+            },
+        )
     })
 }
 
@@ -70,7 +93,18 @@ pub(crate) fn psa_mask_backward<'c>(
     let method = Method::new("psa_mask_grad", FLOAT);
     kernel(call, gradient, upstream.data_type(), &[upstream], &method, |device, launch, out| {
         let upstream = upstream.elements();
-        device.psa_mask_grad(launch, out, upstream, distribute, height, width, half_height, half_width)
+        device.psa_mask_grad(
+            launch,
+            out,
+            upstream,
+            &PsaMaskAttributes {
+                distribute,
+                mask_height: height,
+                mask_width: width,
+                half_height,
+                half_width,
+            },
+        )
     })
 }
 
@@ -149,7 +183,12 @@ const OF_CHANNEL: [i64; 2] = [0, 2];
 /// Computes the mean of the elements of each channel.
 fn channel_means<'c>(call: &'c Call, out: &Tensor<'c>, x: &Tensor<'c>) -> Result<()> {
     kernel(call, out, x.data_type(), &[x], &Method::new("mean", FLOAT), |device, launch, out| {
-        device.mean(launch, out, x.elements(), &OF_CHANNEL, false, false)
+        device.mean(
+            launch,
+            out,
+            x.elements(),
+            &SumAttributes { axis: &OF_CHANNEL, keep_dim: false, reduce_all: false },
+        )
     })
 }
 

@@ -3,6 +3,7 @@
 #![allow(clippy::too_many_arguments, reason = "rules take the parameters of DIOPI's functions")]
 
 use tenon::device::Result;
+use tenon_operators::attributes::{DeformableRoiPoolAttributes, PreciseRoiPoolAttributes};
 
 use crate::compute::rules::optional::Optional;
 use crate::compute::rules::shared::{fill, kernel};
@@ -26,7 +27,20 @@ pub(crate) fn deformable_pool<'c>(
     kernel(call, out, x.data_type(), &[x, boxes, offset], &method, |device, launch, out| {
         let offset = (offset.len() > 0).then(|| offset.elements());
         let (x, boxes) = (x.elements(), boxes.elements());
-        device.deformable_roi_pool(launch, out, x, boxes, offset, height, width, scale, sampling_ratio, gamma)
+        device.deformable_roi_pool(
+            launch,
+            out,
+            x,
+            boxes,
+            offset,
+            &DeformableRoiPoolAttributes {
+                pooled_height: height,
+                pooled_width: width,
+                spatial_scale: scale,
+                sampling_ratio,
+                gamma,
+            },
+        )
     })
 }
 
@@ -61,11 +75,13 @@ pub(crate) fn deformable_pool_backward<'c>(
             boxes,
             offset,
             upstream,
-            height,
-            width,
-            scale,
-            sampling_ratio,
-            gamma,
+            &DeformableRoiPoolAttributes {
+                pooled_height: height,
+                pooled_width: width,
+                spatial_scale: scale,
+                sampling_ratio,
+                gamma,
+            },
         )
     })?;
     of_offset.finish()
@@ -94,9 +110,11 @@ pub(crate) fn precise_pool_backward<'c>(
             x,
             boxes,
             upstream,
-            height,
-            width,
-            f64::from(scale),
+            &PreciseRoiPoolAttributes {
+                pooled_height: height,
+                pooled_width: width,
+                spatial_scale: f64::from(scale),
+            },
         )
     })
 }
@@ -122,9 +140,11 @@ pub(crate) fn precise_pool_boxes_backward<'c>(
             x,
             boxes,
             upstream,
-            height,
-            width,
-            f64::from(scale),
+            &PreciseRoiPoolAttributes {
+                pooled_height: height,
+                pooled_width: width,
+                spatial_scale: f64::from(scale),
+            },
         )
     })
 }

@@ -3,6 +3,7 @@
 #![allow(clippy::too_many_arguments, reason = "rules take the parameters of DIOPI's functions")]
 
 use tenon::device::{Error, Result};
+use tenon_operators::attributes::SparseConvolutionAttributes;
 
 use crate::compute::rules::shared::kernel;
 use crate::compute::{Call, FLOAT, Method, Place, Tensor};
@@ -62,7 +63,16 @@ fn convolved<'c>(
     kernel(call, &out, ty, &inputs, &Method::new("sparse_convolution", FLOAT), |device, launch, out| {
         let ([x, filters, pairs, counts], bias) = (inputs.map(Tensor::elements), bias.map(Tensor::elements));
         let (inverse, submanifold) = (inverse != 0, submanifold != 0);
-        device.sparse_convolution(launch, out, x, filters, pairs, counts, bias, voxels, inverse, submanifold)
+        device.sparse_convolution(
+            launch,
+            out,
+            x,
+            filters,
+            pairs,
+            counts,
+            bias,
+            &SparseConvolutionAttributes { voxels, inverse, submanifold },
+        )
     })
 }
 

@@ -2,6 +2,7 @@
 
 use super::places::index_fill;
 use tenon::device::{Error, Result};
+use tenon_operators::attributes::PutAlongAxisAttributes;
 
 use crate::compute::number::Category;
 use crate::compute::rules::layout;
@@ -257,7 +258,14 @@ pub(crate) fn scatter<'c>(
     let method = Method::new("put_along_axis", FLOAT | INTEGER);
     kernel(call, &target, x.data_type(), &[&x, &source, &index], &method, |device, launch, out| {
         let (x, index, source) = (x.elements(), index.elements(), source.elements());
-        device.put_along_axis(launch, out, x, index, source, axis as i64, reduce, true)
+        device.put_along_axis(
+            launch,
+            out,
+            x,
+            index,
+            source,
+            &PutAlongAxisAttributes { axis: axis as i64, reduce, include_self: true },
+        )
     })
 }
 

@@ -1,6 +1,7 @@
 //! Rules that read and write elements where a mask is true.
 
 use tenon::device::Result;
+use tenon_operators::attributes::CumsumAttributes;
 
 use crate::compute::rules::layout;
 use crate::compute::rules::shared::{choose, expect_shape, kernel, single};
@@ -64,7 +65,14 @@ pub(crate) fn masked_scatter<'c>(
         flags.data_type(),
         &[&flags],
         &Method::new("cumsum", INTEGER),
-        |device, launch, out| device.cumsum(launch, out, flags.elements(), 0, false, true, false),
+        |device, launch, out| {
+            device.cumsum(
+                launch,
+                out,
+                flags.elements(),
+                &CumsumAttributes { axis: 0, flatten: false, exclusive: true, reverse: false },
+            )
+        },
     )?;
     // Elements that are not selected may have any valid position, such as the first one.
     let places = call.formula(

@@ -3,6 +3,7 @@
 #![allow(clippy::too_many_arguments, reason = "rules take the parameters of DIOPI's functions")]
 
 use tenon::device::{Error, Result};
+use tenon_operators::attributes::UnfoldAttributes;
 
 use crate::compute::rules::elementwise::filled::zero;
 use crate::compute::rules::layers::windows::{batched, each};
@@ -56,7 +57,17 @@ pub(crate) fn im2col(
     let mut result = call.output(&out, input.data_type(), &[&input])?;
     call.run(&Method::new("unfold", FLOAT | INTEGER), input.data_type(), |device, launch| {
         let (out, x) = (result.elements(), input.elements());
-        device.unfold(launch, out, x, &sizes, &strides, &paddings, &dilations)
+        device.unfold(
+            launch,
+            out,
+            x,
+            &UnfoldAttributes {
+                kernel_sizes: &sizes,
+                strides: &strides,
+                paddings: &paddings,
+                dilations: &dilations,
+            },
+        )
     })?;
     result.finish()
 }
@@ -85,7 +96,17 @@ pub(crate) fn col2im(
     let mut result = call.output(&out, input.data_type(), &[&input])?;
     call.run(&Method::new("fold", FLOAT | INTEGER), input.data_type(), |device, launch| {
         let (out, x) = (result.elements(), input.elements());
-        device.fold(launch, out, x, &sizes, &strides, &paddings, &dilations)
+        device.fold(
+            launch,
+            out,
+            x,
+            &UnfoldAttributes {
+                kernel_sizes: &sizes,
+                strides: &strides,
+                paddings: &paddings,
+                dilations: &dilations,
+            },
+        )
     })?;
     result.finish()
 }

@@ -1,6 +1,7 @@
 //! Rules that sort elements, and find unique ones.
 
 use tenon::device::{Error, Result};
+use tenon_operators::attributes::TopkAttributes;
 
 use crate::compute::rules::shared::{expect_shape, kernel, numeric};
 use crate::compute::{Call, DataType, FLOAT, INTEGER, Method, Place, Tensor};
@@ -68,7 +69,13 @@ pub(crate) fn topk<'c>(
     let mut found = call.output(values, input.data_type(), &[&input])?;
     let mut places = call.output(indices, DataType::INT64, &[&input])?;
     call.run(&Method::new("topk", FLOAT | INTEGER), input.data_type(), |device, launch| {
-        device.topk(launch, found.elements(), places.elements(), input.elements(), k, dim, largest)
+        device.topk(
+            launch,
+            found.elements(),
+            places.elements(),
+            input.elements(),
+            &TopkAttributes { k, axis: dim, largest },
+        )
     })?;
     found.finish()?;
     places.finish()

@@ -1,6 +1,7 @@
 //! Rules for elementwise losses and their reduction.
 
 use tenon::device::{Error, Result};
+use tenon_operators::attributes::SumAttributes;
 
 use crate::compute::rules::terms::{add, multiply, scale};
 use crate::compute::{Call, FLOAT, Method, Number, Tensor};
@@ -19,9 +20,9 @@ pub(crate) fn reduced(call: &Call, out: &Tensor<'_>, each: &Tensor<'_>, reductio
     call.run(&method, each.data_type(), |device, launch| {
         let (out, x) = (result.elements(), each.elements());
         if is_mean {
-            device.mean(launch, out, x, &[], false, true)
+            device.mean(launch, out, x, &SumAttributes { axis: &[], keep_dim: false, reduce_all: true })
         } else {
-            device.sum(launch, out, x, &[], false, true)
+            device.sum(launch, out, x, &SumAttributes { axis: &[], keep_dim: false, reduce_all: true })
         }
     })?;
     result.finish()

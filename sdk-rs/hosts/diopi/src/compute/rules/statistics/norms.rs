@@ -1,6 +1,7 @@
 //! Rules for norms, which operators compute along one dimension.
 
 use tenon::device::{Error, Result};
+use tenon_operators::attributes::PNormAttributes;
 
 use super::complex_reduction::{in_direction, is_complex, magnitudes};
 use super::reduced;
@@ -26,7 +27,12 @@ pub(crate) fn norm<'c>(
         return Err(Error::invalid("an infinite norm of no elements is not defined"));
     }
     kernel(call, &out, rows.data_type(), &[&rows], &Method::new("p_norm", FLOAT), |device, launch, out| {
-        device.p_norm(launch, out, rows.elements(), order.to_f64(), -1, false, false)
+        device.p_norm(
+            launch,
+            out,
+            rows.elements(),
+            &PNormAttributes { porder: order.to_f64(), axis: -1, keep_dim: false, asvector: false },
+        )
     })
 }
 
@@ -71,7 +77,14 @@ pub(crate) fn norm_grad<'c>(
     let method = Method::new("p_norm_grad", FLOAT);
     kernel(call, &grad, ty, &[&rows], &method, |device, launch, out| {
         let (x, norm, dout) = (rows.elements(), norm.elements(), dout.elements());
-        device.p_norm_grad(launch, out, x, norm, dout, order_of_norm, -1, false, false)
+        device.p_norm_grad(
+            launch,
+            out,
+            x,
+            norm,
+            dout,
+            &PNormAttributes { porder: order_of_norm, axis: -1, keep_dim: false, asvector: false },
+        )
     })?;
     let order = reduced::order(input, &axes);
     let dims: Vec<usize> = order.iter().map(|&dim| input.dims()[dim]).collect();

@@ -1,6 +1,7 @@
 //! Rules that reduce dimensions: sums, means, products, extrema and tests.
 
 use tenon::device::Result;
+use tenon_operators::attributes::{ArgmaxAttributes, CumsumAttributes, SumAttributes};
 use tenon_operators::{Launch, Operators, TensorMut, TensorRef};
 
 use super::complex_reduction::{is_complex, product};
@@ -67,7 +68,7 @@ pub(crate) fn sum<'c>(call: &'c Call, out: &Tensor<'c>, input: &Tensor<'c>, dims
     }
     let method = Method::new("sum", FLOAT | INTEGER | BOOL);
     reduce(call, out, &input, dims, out.data_type(), &method, |device, launch, out, x, axis, all| {
-        device.sum(launch, out, x, axis, false, all)
+        device.sum(launch, out, x, &SumAttributes { axis, keep_dim: false, reduce_all: all })
     })
 }
 
@@ -79,7 +80,7 @@ pub(crate) fn mean<'c>(call: &'c Call, out: &Tensor<'c>, input: &Tensor<'c>, dim
     }
     let ty = input.data_type();
     reduce(call, out, &input, dims, ty, &Method::new("mean", FLOAT), |device, launch, out, x, axis, all| {
-        device.mean(launch, out, x, axis, false, all)
+        device.mean(launch, out, x, &SumAttributes { axis, keep_dim: false, reduce_all: all })
     })
 }
 
@@ -138,7 +139,7 @@ pub(crate) fn prod<'c>(call: &'c Call, out: &Tensor<'c>, input: &Tensor<'c>, dim
     let method = Method::new("prod", FLOAT | INTEGER);
     let ty = if input.data_type() == DataType::UINT8 { DataType::UINT8 } else { out.data_type() };
     reduce(call, out, &input, dim.as_slice(), ty, &method, |device, launch, out, x, axis, all| {
-        device.prod(launch, out, x, axis, false, all)
+        device.prod(launch, out, x, &SumAttributes { axis, keep_dim: false, reduce_all: all })
     })
 }
 
@@ -155,9 +156,9 @@ pub(crate) fn extremum<'c>(
     let method = Method::new(if greatest { "max" } else { "min" }, FLOAT | INTEGER);
     reduce(call, out, &input, dims, ty, &method, |device, launch, out, x, axis, all| {
         if greatest {
-            device.max(launch, out, x, axis, false, all)
+            device.max(launch, out, x, &SumAttributes { axis, keep_dim: false, reduce_all: all })
         } else {
-            device.min(launch, out, x, axis, false, all)
+            device.min(launch, out, x, &SumAttributes { axis, keep_dim: false, reduce_all: all })
         }
     })
 }
@@ -220,9 +221,21 @@ fn places<'c>(
         let out = elements.as_mut().map(|elements| elements.elements());
         let (indices, x) = (indices.elements(), input.elements());
         if greatest {
-            device.max_with_indices(launch, out, indices, x, axis, false, flatten)
+            device.max_with_indices(
+                launch,
+                out,
+                indices,
+                x,
+                &ArgmaxAttributes { axis, keep_dim: false, flatten },
+            )
         } else {
-            device.min_with_indices(launch, out, indices, x, axis, false, flatten)
+            device.min_with_indices(
+                launch,
+                out,
+                indices,
+                x,
+                &ArgmaxAttributes { axis, keep_dim: false, flatten },
+            )
         }
     })?;
     indices.finish()?;
@@ -240,9 +253,9 @@ pub(crate) fn test<'c>(
     let method = Method::new(if all_of_them { "all" } else { "any" }, FLOAT | INTEGER | BOOL);
     reduce(call, out, input, dim.as_slice(), DataType::BOOL, &method, |device, launch, out, x, axis, all| {
         if all_of_them {
-            device.all(launch, out, x, axis, false, all)
+            device.all(launch, out, x, &SumAttributes { axis, keep_dim: false, reduce_all: all })
         } else {
-            device.any(launch, out, x, axis, false, all)
+            device.any(launch, out, x, &SumAttributes { axis, keep_dim: false, reduce_all: all })
         }
     })
 }
@@ -260,6 +273,11 @@ pub(crate) fn cumsum<'c>(
     let (input, out) = (input.with_a_dimension()?, out.with_a_dimension()?);
     let method = Method::new("cumsum", FLOAT | INTEGER);
     kernel(call, &out, input.data_type(), &[&input], &method, |device, launch, out| {
-        device.cumsum(launch, out, input.elements(), dim, false, false, reverse)
+        device.cumsum(
+            launch,
+            out,
+            input.elements(),
+            &CumsumAttributes { axis: dim, flatten: false, exclusive: false, reverse },
+        )
     })
 }

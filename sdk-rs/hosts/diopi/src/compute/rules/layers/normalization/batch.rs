@@ -1,6 +1,7 @@
 //! Rules for batch normalization, including its separate steps for several devices.
 
 use tenon::device::{Error, Result};
+use tenon_operators::attributes::{BatchNormAttributes, BatchNormGradAttributes, SumAttributes};
 
 use super::write_deviations;
 use crate::compute::rules::elementwise::filled::zero;
@@ -79,10 +80,12 @@ fn normalize<'c>(
             variance.elements(),
             elements(weight),
             elements(bias),
-            0.0,
-            eps,
-            "NCHW",
-            written.is_none(),
+            &BatchNormAttributes {
+                momentum: 0.0,
+                epsilon: eps,
+                data_layout: "NCHW",
+                use_running_statistics: written.is_none(),
+            },
         )
     })?;
     [
@@ -189,10 +192,12 @@ pub(crate) fn batch_norm_backward(
             mean.elements(),
             deviation.elements(),
             grad_output.elements(),
-            "NCHW",
-            false,
-            !training,
-            false,
+            &BatchNormGradAttributes {
+                data_layout: "NCHW",
+                is_test: false,
+                use_global_stats: !training,
+                trainable_statistics: false,
+            },
         )
     })?;
     dx.finish()?;
@@ -259,7 +264,12 @@ fn total<'c>(call: &'c Call, counts: &Tensor<'_>) -> Result<Tensor<'c>> {
     let target = call.temporary(counts.data_type(), &[])?;
     let mut out = call.output(&target, counts.data_type(), &[])?;
     call.run(&Method::new("sum", FLOAT | INTEGER), counts.data_type(), |device, launch| {
-        device.sum(launch, out.elements(), counts.elements(), &[], false, true)
+        device.sum(
+            launch,
+            out.elements(),
+            counts.elements(),
+            &SumAttributes { axis: &[], keep_dim: false, reduce_all: true },
+        )
     })?;
     out.finish()?;
     Ok(target)

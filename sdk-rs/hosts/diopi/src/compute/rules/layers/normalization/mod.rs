@@ -6,6 +6,7 @@ pub(crate) mod batch;
 pub(crate) mod vectors;
 
 use tenon::device::{Error, Result};
+use tenon_operators::attributes::GroupNormAttributes;
 
 use crate::compute::rules::optional::{Optional, elements, present};
 use crate::compute::rules::terms::scale;
@@ -183,9 +184,7 @@ pub(crate) fn group_norm(
             input.elements(),
             elements(weight),
             elements(bias),
-            eps,
-            num_groups,
-            "NCHW",
+            &GroupNormAttributes { epsilon: eps, groups: num_groups, data_layout: "NCHW" },
         )
     })?;
     values.finish()?;
@@ -224,9 +223,7 @@ pub(crate) fn group_norm_backward(
             mean.elements(),
             variance.elements(),
             grad_output.elements(),
-            0.0,
-            num_groups,
-            "NCHW",
+            &GroupNormAttributes { epsilon: 0.0, groups: num_groups, data_layout: "NCHW" },
         )
     })?;
     dx.finish()?;

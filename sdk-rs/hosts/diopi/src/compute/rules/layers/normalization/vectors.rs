@@ -1,6 +1,7 @@
 //! Rules for normalization of each channel of each example, and of vectors.
 
 use tenon::device::{Error, Result};
+use tenon_operators::attributes::{PNormAttributes, SumAttributes};
 
 use crate::compute::rules::optional::{Optional, elements, present};
 use crate::compute::rules::shared::expect_shape;
@@ -167,7 +168,12 @@ fn norms<'c>(call: &'c Call, input: &Tensor<'_>, order: f64, axis: usize) -> Res
     let target = call.temporary(input.data_type(), &dims)?;
     let mut out = call.output(&target, input.data_type(), &[input])?;
     call.run(&Method::new("p_norm", FLOAT), input.data_type(), |device, launch| {
-        device.p_norm(launch, out.elements(), input.elements(), order, axis as i64, true, false)
+        device.p_norm(
+            launch,
+            out.elements(),
+            input.elements(),
+            &PNormAttributes { porder: order, axis: axis as i64, keep_dim: true, asvector: false },
+        )
     })?;
     out.finish()?;
     Ok(target)
@@ -222,7 +228,12 @@ pub(crate) fn normalize_backward(
     let sums = call.tensor_like(&norms)?;
     let mut out = call.output(&sums, ty, &[])?;
     call.run(&Method::new("sum", FLOAT), ty, |device, launch| {
-        device.sum(launch, out.elements(), products.elements(), &[axis as i64], true, false)
+        device.sum(
+            launch,
+            out.elements(),
+            products.elements(),
+            &SumAttributes { axis: &[axis as i64], keep_dim: true, reduce_all: false },
+        )
     })?;
     out.finish()?;
     let squares = multiply(call, &divisors, &divisors)?;
@@ -238,7 +249,14 @@ pub(crate) fn normalize_backward(
     let mut dx = call.output(&through_norms, ty, &[])?;
     call.run(&Method::new("p_norm_grad", FLOAT), ty, |device, launch| {
         let (x, norms, dout) = (input.elements(), norms.elements(), of_norms.elements());
-        device.p_norm_grad(launch, dx.elements(), x, norms, dout, order, axis as i64, true, false)
+        device.p_norm_grad(
+            launch,
+            dx.elements(),
+            x,
+            norms,
+            dout,
+            &PNormAttributes { porder: order, axis: axis as i64, keep_dim: true, asvector: false },
+        )
     })?;
     dx.finish()?;
     call.write(

@@ -1,6 +1,7 @@
 //! The windows of a call, and the calls of pooling operators.
 
 use tenon::device::{Error, Result};
+use tenon_operators::attributes::{DilatedMaxPoolAttributes, MaxPoolWithIndexAttributes, PoolAttributes};
 
 use crate::compute::rules::layers::windows::each;
 use crate::compute::rules::shared::expect_shape;
@@ -104,14 +105,36 @@ impl Windows {
         if is_dilated {
             call.run(&Method::new("dilated_max_pool", FLOAT | INTEGER), ty, |device, launch| {
                 let (values, places, x) = (values.elements(), places.elements(), input.elements());
-                device.dilated_max_pool(launch, values, places, x, sizes, strides, paddings, &self.dilations)
+                device.dilated_max_pool(
+                    launch,
+                    values,
+                    places,
+                    x,
+                    &DilatedMaxPoolAttributes {
+                        kernel_size: sizes,
+                        strides,
+                        paddings,
+                        dilations: &self.dilations,
+                    },
+                )
             })
         } else {
             call.run(&Method::new("max_pool_with_index", FLOAT | INTEGER), ty, |device, launch| {
                 let (values, places, x) = (values.elements(), places.elements(), input.elements());
                 let adaptive = self.adaptive;
                 device.max_pool_with_index(
-                    launch, values, places, x, sizes, strides, paddings, false, adaptive, false,
+                    launch,
+                    values,
+                    places,
+                    x,
+                    &MaxPoolWithIndexAttributes {
+                        kernel_size: sizes,
+                        strides,
+                        paddings,
+                        global_pooling: false,
+                        adaptive,
+                        ceil_mode: false,
+                    },
                 )
             })
         }?;
@@ -133,8 +156,21 @@ impl Windows {
             let (sizes, strides, paddings) = (&self.sizes, &self.strides, &self.paddings);
             let (format, adaptive, algorithm) = ("AnyLayout", self.adaptive, "EXPLICIT");
             device.pool(
-                launch, values, x, sizes, strides, paddings, false, exclusive, format, "avg", false,
-                adaptive, algorithm,
+                launch,
+                values,
+                x,
+                &PoolAttributes {
+                    kernel_size: sizes,
+                    strides,
+                    paddings,
+                    ceil_mode: false,
+                    exclusive,
+                    data_format: format,
+                    pooling_type: "avg",
+                    global_pooling: false,
+                    adaptive,
+                    padding_algorithm: algorithm,
+                },
             )
         })?;
         values.finish()
@@ -156,8 +192,22 @@ impl Windows {
             let (sizes, strides, paddings) = (&self.sizes, &self.strides, &self.paddings);
             let (format, adaptive, algorithm) = ("AnyLayout", self.adaptive, "EXPLICIT");
             device.pool_grad(
-                launch, dx, x, dout, sizes, strides, paddings, false, exclusive, format, "avg", false,
-                adaptive, algorithm,
+                launch,
+                dx,
+                x,
+                dout,
+                &PoolAttributes {
+                    kernel_size: sizes,
+                    strides,
+                    paddings,
+                    ceil_mode: false,
+                    exclusive,
+                    data_format: format,
+                    pooling_type: "avg",
+                    global_pooling: false,
+                    adaptive,
+                    padding_algorithm: algorithm,
+                },
             )
         })?;
         dx.finish()

@@ -3,6 +3,7 @@
 //! With smoothing `s` and the number of classes C, the target of a class is `(1 - s) * target + s / C`.
 
 use tenon::device::{Error, Result};
+use tenon_operators::attributes::SumAttributes;
 
 use super::{examples, nll_loss, nll_loss_backward_with_total, of_examples, total};
 use crate::compute::rules::statistics::losses::reduced;
@@ -79,7 +80,12 @@ impl<'c> Arguments<'c> {
         let sums = call.temporary(tensor.data_type(), &dims)?;
         let mut out = call.output(&sums, tensor.data_type(), &[])?;
         call.run(&Method::new("sum", FLOAT), tensor.data_type(), |device, launch| {
-            device.sum(launch, out.elements(), tensor.elements(), &[1], false, false)
+            device.sum(
+                launch,
+                out.elements(),
+                tensor.elements(),
+                &SumAttributes { axis: &[1], keep_dim: false, reduce_all: false },
+            )
         })?;
         out.finish()?;
         scale(call, &sums, -1.0, 0.0)
