@@ -7,6 +7,7 @@ use std::num::Wrapping;
 use std::slice;
 
 use num_complex::Complex;
+use smallvec::SmallVec;
 
 use crate::elements::dtype::{DType, Element};
 use crate::error::{Error, Result};
@@ -190,9 +191,11 @@ pub(crate) fn with_slices<T: Slot, const M: usize, const N: usize>(
     inputs: [&View<'_>; N],
     function: impl FnOnce([&mut [T]; M], [&[T]; N]) -> Result<()>,
 ) -> Result<()> {
-    with_optional_slices(outs.map(Some), inputs.map(Some), |outs, inputs| {
-        function(outs.map(Option::unwrap_or_default), inputs.map(Option::unwrap_or_default))
-    })
+    let mut outs = outs.map(Some);
+    let mut slices = Slices::<T>::of(&outs, &inputs.map(Some))?;
+    let (targets, sources) = slices.all();
+    function(targets, sources)?;
+    slices.store(&mut outs)
 }
 
 /// Calls a function with slices as [`with_slices`] does, for optional tensors.
@@ -204,49 +207,102 @@ pub(crate) fn with_optional_slices<T: Slot, const M: usize, const N: usize>(
     inputs: [Option<&View<'_>>; N],
     function: impl FnOnce([Option<&mut [T]>; M], [Option<&[T]>; N]) -> Result<()>,
 ) -> Result<()> {
-    let dtypes = outs.iter().flatten().map(|out| out.dtype());
-    let mut dtypes = dtypes.chain(inputs.iter().flatten().map(|input| input.dtype()));
-    if let Some(dtype) = dtypes.find(|&dtype| !T::converts(dtype)) {
-        return Err(Error::Type { dtype });
-    }
-    let direct: [bool; M] = std::array::from_fn(|n| {
-        outs[n].as_ref().is_some_and(|out| {
-            let mut others = outs.iter().enumerate().filter(|&(other, _)| other != n);
-            T::fits(out.dtype())
-                && out.is_contiguous()
-                && !inputs.iter().flatten().any(|input| out.shares_memory(input))
-                && !others.any(|(_, other)| {
-                    other.as_ref().is_some_and(|other| out.shares_memory_with_output(other))
-                })
-        })
-    });
-    let mut sources: [Option<Cow<'_, [T]>>; N] = [const { None }; N];
-    for (source, input) in sources.iter_mut().zip(inputs) {
-        *source = input.map(elements).transpose()?;
-    }
-    let mut staged: [Vec<T>; M] = std::array::from_fn(|n| {
-        let len = outs[n].as_ref().filter(|_| !direct[n]).map_or(0, ViewMut::len);
-        vec![T::EMPTY; len]
-    });
-    let mut targets: [Option<&mut [T]>; M] = [const { None }; M];
-    for (((target, out), staged), direct) in targets.iter_mut().zip(&outs).zip(&mut staged).zip(direct) {
-        *target = out.as_ref().map(|out| match direct {
-            true if out.is_empty() => &mut [],
-            // SAFETY: elements of type `T` are contiguous at `base`, and live by the contract of `from_raw`.
-            // No input and no other output shares any of them. The function uses the slice last, while `outs`
-            // holds the view.
-            true => unsafe { slice::from_raw_parts_mut(out.base().cast::<T>(), out.len()) },
-            false => &mut staged[..],
-        });
-    }
-    function(targets, std::array::from_fn(|n| sources[n].as_deref()))?;
-    drop(sources);
-    for ((out, values), direct) in outs.iter_mut().zip(&staged).zip(direct) {
-        if let Some(out) = out.as_mut().filter(|_| !direct) {
-            T::store(out, values)?;
+    let mut slices = Slices::<T>::of(&outs, &inputs)?;
+    let (targets, sources) = slices.some();
+    function(targets, sources)?;
+    slices.store(&mut outs)
+}
+
+/// The slices of a call. What prepares them does not depend on the function, so that it is compiled once for a type.
+struct Slices<'v, T: Slot> {
+    targets: SmallVec<[Target<'v, T>; 4]>,
+    sources: SmallVec<[Option<Cow<'v, [T]>>; 4]>,
+}
+
+/// The elements of an output.
+enum Target<'v, T> {
+    /// There is no output.
+    Absent,
+    /// Its own memory.
+    Direct(&'v mut [T]),
+    /// Values that are stored when the function has written them.
+    Staged(Vec<T>),
+}
+
+impl<T> Target<'_, T> {
+    fn elements(&mut self) -> Option<&mut [T]> {
+        match self {
+            Target::Absent => None,
+            Target::Direct(elements) => Some(elements),
+            Target::Staged(values) => Some(values),
         }
     }
-    Ok(())
+}
+
+impl<'v, T: Slot> Slices<'v, T> {
+    /// Takes the memory of contiguous tensors, and the values of others.
+    fn of(outs: &[Option<ViewMut<'v>>], inputs: &[Option<&'v View<'_>>]) -> Result<Self> {
+        let dtypes = outs.iter().flatten().map(|out| out.dtype());
+        let mut dtypes = dtypes.chain(inputs.iter().flatten().map(|input| input.dtype()));
+        if let Some(dtype) = dtypes.find(|&dtype| !T::converts(dtype)) {
+            return Err(Error::Type { dtype });
+        }
+        let sources = inputs.iter().map(|input| input.map(elements).transpose()).collect::<Result<_>>()?;
+        let targets = outs.iter().enumerate().map(|(n, out)| match out {
+            None => Target::Absent,
+            Some(out) if !is_direct::<T>(n, outs, inputs) => Target::Staged(vec![T::EMPTY; out.len()]),
+            Some(out) if out.is_empty() => Target::Direct(&mut []),
+            // SAFETY: elements of type `T` are contiguous at `base`, and live by the contract of `from_raw`.
+            // No input and no other output shares any of them. The function uses the slice last, while the caller
+            // holds the view.
+            Some(out) => {
+                Target::Direct(unsafe { slice::from_raw_parts_mut(out.base().cast::<T>(), out.len()) })
+            }
+        });
+        Ok(Slices { targets: targets.collect(), sources })
+    }
+
+    /// Returns the slices of tensors of which some may be missing.
+    fn some<const M: usize, const N: usize>(&mut self) -> ([Option<&mut [T]>; M], [Option<&[T]>; N]) {
+        let (mut targets, mut sources) = ([const { None }; M], [None; N]);
+        for (target, slice) in targets.iter_mut().zip(&mut self.targets) {
+            *target = slice.elements();
+        }
+        for (source, slice) in sources.iter_mut().zip(&self.sources) {
+            *source = slice.as_deref();
+        }
+        (targets, sources)
+    }
+
+    /// Returns the slices of tensors of which none is missing.
+    fn all<const M: usize, const N: usize>(&mut self) -> ([&mut [T]; M], [&[T]; N]) {
+        let (targets, sources) = self.some();
+        (targets.map(Option::unwrap_or_default), sources.map(Option::unwrap_or_default))
+    }
+
+    /// Stores the values that are not in the memory of the outputs.
+    fn store(self, outs: &mut [Option<ViewMut<'_>>]) -> Result<()> {
+        // An output may share memory with an input.
+        drop(self.sources);
+        for (out, target) in outs.iter_mut().zip(self.targets) {
+            if let (Some(out), Target::Staged(values)) = (out, target) {
+                T::store(out, &values)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Returns true if a function may write into the memory of an output.
+fn is_direct<T: Slot>(n: usize, outs: &[Option<ViewMut<'_>>], inputs: &[Option<&View<'_>>]) -> bool {
+    outs[n].as_ref().is_some_and(|out| {
+        let mut others = outs.iter().enumerate().filter(|&(other, _)| other != n);
+        T::fits(out.dtype())
+            && out.is_contiguous()
+            && !inputs.iter().flatten().any(|input| out.shares_memory(input))
+            && !others
+                .any(|(_, other)| other.as_ref().is_some_and(|other| out.shares_memory_with_output(other)))
+    })
 }
 
 /// Returns the elements of an input, borrowed if it is contiguous.
