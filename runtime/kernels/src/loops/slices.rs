@@ -219,6 +219,9 @@ struct Slices<'v, T: Slot> {
     sources: SmallVec<[Option<Cow<'v, [T]>>; 4]>,
 }
 
+/// The slices of the outputs and the inputs of a call, of which some may be missing.
+type Optional<'s, T, const M: usize, const N: usize> = ([Option<&'s mut [T]>; M], [Option<&'s [T]>; N]);
+
 /// The elements of an output.
 enum Target<'v, T> {
     /// There is no output.
@@ -252,10 +255,10 @@ impl<'v, T: Slot> Slices<'v, T> {
             None => Target::Absent,
             Some(out) if !is_direct::<T>(n, outs, inputs) => Target::Staged(vec![T::EMPTY; out.len()]),
             Some(out) if out.is_empty() => Target::Direct(&mut []),
-            // SAFETY: elements of type `T` are contiguous at `base`, and live by the contract of `from_raw`.
-            // No input and no other output shares any of them. The function uses the slice last, while the caller
-            // holds the view.
             Some(out) => {
+                // SAFETY: elements of type `T` are contiguous at `base`, and live by the contract of `from_raw`.
+                // No input and no other output shares any of them. The function uses the slice last, while the
+                // caller holds the view.
                 Target::Direct(unsafe { slice::from_raw_parts_mut(out.base().cast::<T>(), out.len()) })
             }
         });
@@ -263,7 +266,7 @@ impl<'v, T: Slot> Slices<'v, T> {
     }
 
     /// Returns the slices of tensors of which some may be missing.
-    fn some<const M: usize, const N: usize>(&mut self) -> ([Option<&mut [T]>; M], [Option<&[T]>; N]) {
+    fn some<const M: usize, const N: usize>(&mut self) -> Optional<'_, T, M, N> {
         let (mut targets, mut sources) = ([const { None }; M], [None; N]);
         for (target, slice) in targets.iter_mut().zip(&mut self.targets) {
             *target = slice.elements();

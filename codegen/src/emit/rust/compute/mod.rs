@@ -99,7 +99,7 @@ fn function(context: Context, function: &Function) -> TokenStream {
         #many
         #[unsafe(no_mangle)]
         pub unsafe extern #convention fn #name(#(#inputs),*) #result {
-            enter(#text, #surroundings, |call| {
+            enter(#text, #surroundings, &mut |call| {
                 #arguments
                 #(#body)*
                 Ok(())

@@ -93,8 +93,7 @@ impl<'a> Writer<'a> {
             method.inputs.iter().map(|input| names::snake(&method.operator.variable_name(*input))).collect();
         let attributes = arguments(method, &self.attributes(call, method));
         let (described, name) = (describe(method), names::snake(&method.name));
-        let work =
-            quote!(|device, launch, out, [#(#names),*]| device.#name(launch, out, #(#names,)* #attributes));
+        let work = quote!(&mut |device, launch, out, [#(#names),*]| device.#name(launch, out, #(#names,)* #attributes));
         match target {
             Some(target) => quote!(call.write(&#described, #target, [#(#operands),*], #work)),
             None => quote!(call.formula(&#described, [#(#operands),*], #work)),
@@ -207,7 +206,7 @@ impl<'a> Writer<'a> {
         let (drawn, random) = self.random(step, method);
         self.statements.push(quote! {
             #drawn
-            call.run(&#described, #first, |device, launch| {
+            call.run(&#described, #first, &mut |device, launch| {
                 device.#name(launch, #(#results,)* #(#inputs,)* #attributes #random)
             })?;
             #(#finish)*

@@ -40,7 +40,7 @@ pub(super) fn body(kernel: &Kernel, operator: &Operator, formulas: &Elementwise)
         let out = names::snake(&operator.output_name(output));
         let arguments = given(kernel, method);
         let name = names::snake(&method.name);
-        let compute = quote!(|device, launch, #out| device.#name(launch, #out, #arguments));
+        let compute = quote!(&mut |device, launch, #out| device.#name(launch, #out, #arguments));
         if !matches!(output, KernelOutput::Gradient(_)) {
             return match formulas.result {
                 Ty::Number => quote!(elementwise::result(call, self.#out, &[#(&#views),*], #compute)),

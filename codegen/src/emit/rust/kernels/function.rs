@@ -43,7 +43,7 @@ pub(super) fn body(kernel: &Kernel, operator: &Operator) -> TokenStream {
         #rule
         #(#allocated)*
         #drawn
-        call.run(|device, launch| device.#name(launch, #(#results,)* #given #seed_and_offset))
+        call.run(&mut |device, launch| device.#name(launch, #(#results,)* #given #seed_and_offset))
     }
 }
 
@@ -75,7 +75,7 @@ fn shape(operator: &Operator, output: &KernelOutput, given: &TokenStream) -> Opt
     let method = names::snake(&operator.shape(&operator.outputs[*index])?.name);
     let name = names::snake(&operator.output_name(output));
     Some(quote! {
-        let dims = call.run(|device, launch| device.#method(launch, #given))?;
+        let dims = call.run(&mut |device, launch| device.#method(launch, #given))?;
         self.#name.reshape(&dims)?;
     })
 }

@@ -65,13 +65,17 @@ impl Temporaries for Call {
 pub(crate) fn enter(
     name: &'static str,
     context: ffi::diopiContextHandle_t,
-    compute: impl FnOnce(&Call) -> Result<()>,
+    compute: &mut dyn FnMut(&Call) -> Result<()>,
 ) -> DiopiError {
     error::call(name, || {
         let computed = Call::begin(Context::from_raw(context)).and_then(|call| compute(&call));
         computed.map_err(|error| error::computed(&error))
     })
 }
+
+/// Calls the method of a formula with its output and its inputs.
+pub(crate) type FormulaWork<'w, const N: usize> =
+    dyn FnMut(&dyn Operators, Launch, &mut TensorMut<'_>, [&TensorRef<'_>; N]) -> Result<()> + 'w;
 
 impl Call {
     fn begin(context: Context) -> Result<Self> {
@@ -203,14 +207,14 @@ impl Call {
             self.run(
                 &Method::new("expand", FLOAT | INTEGER | BOOL | COMPLEX),
                 source.data_type(),
-                |device, launch| device.expand(launch, &mut out, source.elements()),
+                &mut |device, launch| device.expand(launch, &mut out, source.elements()),
             )
         } else {
             let source = source.expanded(target.dims())?;
             self.run(
                 &Method::new("cast", FLOAT | INTEGER | BOOL | COMPLEX),
                 source.data_type(),
-                |device, launch| device.cast(launch, &mut out, source.elements()),
+                &mut |device, launch| device.cast(launch, &mut out, source.elements()),
             )
         }
     }
@@ -225,7 +229,7 @@ impl Call {
         &self,
         method: &Method,
         ty: DataType,
-        work: impl FnOnce(&dyn Operators, Launch) -> Result<()>,
+        work: &mut dyn FnMut(&dyn Operators, Launch) -> Result<()>,
     ) -> Result<()> {
         self.expect_dense()?;
         method.check(self.library, ty)?;
@@ -241,7 +245,7 @@ impl Call {
         &'c self,
         method: &Method,
         operands: [Operand<'o>; N],
-        work: impl FnOnce(&dyn Operators, Launch, &mut TensorMut<'_>, [&TensorRef<'_>; N]) -> Result<()>,
+        work: &mut FormulaWork<'_, N>,
     ) -> Result<Tensor<'c>> {
         let mut dims = Vec::new();
         for operand in &operands {
@@ -261,7 +265,7 @@ impl Call {
         method: &Method,
         target: &Tensor<'c>,
         operands: [Operand<'c>; N],
-        work: impl FnOnce(&dyn Operators, Launch, &mut TensorMut<'_>, [&TensorRef<'_>; N]) -> Result<()>,
+        work: &mut FormulaWork<'_, N>,
     ) -> Result<()> {
         let ty = method.working_type(&operands, Some(target.data_type()));
         let mut inputs: SmallVec<[Cow<'_, Tensor<'_>>; 3]> = SmallVec::new();
@@ -276,7 +280,7 @@ impl Call {
         let shared: [&Tensor<'_>; N] = std::array::from_fn(|index| &*inputs[index]);
         let mut out = Output::new(self, target, method.result(ty), &shared, true)?;
         let elements = std::array::from_fn(|index| inputs[index].elements());
-        self.run(method, ty, |device, launch| work(device, launch, out.elements(), elements))?;
+        self.run(method, ty, &mut |device, launch| work(device, launch, out.elements(), elements))?;
         out.finish()
     }
 

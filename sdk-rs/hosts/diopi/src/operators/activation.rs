@@ -20,14 +20,14 @@ pub unsafe extern "C" fn diopiRelu(
     out: diopi_runtime::ffi::diopiTensorHandle_t,
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiRelu", ctx, |call| {
+    enter("diopiRelu", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, input) = unsafe { (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?) };
         call.write(
             &Method::new("relu", FLOAT | INTEGER),
             &out,
             [(&input).into()],
-            |device, launch, out, [x]| device.relu(launch, out, x),
+            &mut |device, launch, out, [x]| device.relu(launch, out, x),
         )?;
         Ok(())
     })
@@ -46,14 +46,14 @@ pub unsafe extern "C" fn diopiReluInp(
     ctx: diopi_runtime::ffi::diopiContextHandle_t,
     input: diopi_runtime::ffi::diopiTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiReluInp", ctx, |call| {
+    enter("diopiReluInp", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let input = unsafe { call.tensor("input", input)? };
         call.write(
             &Method::new("relu", FLOAT | INTEGER),
             &input,
             [(&input).into()],
-            |device, launch, out, [x]| device.relu(launch, out, x),
+            &mut |device, launch, out, [x]| device.relu(launch, out, x),
         )?;
         Ok(())
     })
@@ -74,7 +74,7 @@ pub unsafe extern "C" fn diopiLeakyRelu(
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
     negative_slope: *const diopi_runtime::ffi::diopiScalar_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiLeakyRelu", ctx, |call| {
+    enter("diopiLeakyRelu", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, input, negative_slope) = unsafe {
             (
@@ -87,7 +87,7 @@ pub unsafe extern "C" fn diopiLeakyRelu(
             &Method::new("leaky_relu", FLOAT),
             &out,
             [(&input).into()],
-            |device, launch, out, [x]| device.leaky_relu(launch, out, x, negative_slope.to_f64()),
+            &mut |device, launch, out, [x]| device.leaky_relu(launch, out, x, negative_slope.to_f64()),
         )?;
         Ok(())
     })
@@ -107,7 +107,7 @@ pub unsafe extern "C" fn diopiLeakyReluInp(
     input: diopi_runtime::ffi::diopiTensorHandle_t,
     negative_slope: *const diopi_runtime::ffi::diopiScalar_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiLeakyReluInp", ctx, |call| {
+    enter("diopiLeakyReluInp", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (input, negative_slope) =
             unsafe { (call.tensor("input", input)?, call.number("negative_slope", negative_slope)?) };
@@ -115,7 +115,7 @@ pub unsafe extern "C" fn diopiLeakyReluInp(
             &Method::new("leaky_relu", FLOAT),
             &input,
             [(&input).into()],
-            |device, launch, out, [x]| device.leaky_relu(launch, out, x, negative_slope.to_f64()),
+            &mut |device, launch, out, [x]| device.leaky_relu(launch, out, x, negative_slope.to_f64()),
         )?;
         Ok(())
     })
@@ -138,7 +138,7 @@ pub unsafe extern "C" fn diopiLeakyReluBackward(
     negative_slope: *const diopi_runtime::ffi::diopiScalar_t,
     _input_is_result: bool,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiLeakyReluBackward", ctx, |call| {
+    enter("diopiLeakyReluBackward", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (grad_input, grad_output, input, negative_slope) = unsafe {
             (
@@ -149,7 +149,7 @@ pub unsafe extern "C" fn diopiLeakyReluBackward(
             )
         };
         let mut dx_result = call.output(&grad_input, input.data_type(), &[&input, &grad_output])?;
-        call.run(&Method::new("leaky_relu_dx", FLOAT), input.data_type(), |device, launch| {
+        call.run(&Method::new("leaky_relu_dx", FLOAT), input.data_type(), &mut |device, launch| {
             device.leaky_relu_dx(
                 launch,
                 dx_result.elements(),
@@ -179,7 +179,7 @@ pub unsafe extern "C" fn diopiHardtanh(
     min_val: *const diopi_runtime::ffi::diopiScalar_t,
     max_val: *const diopi_runtime::ffi::diopiScalar_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiHardtanh", ctx, |call| {
+    enter("diopiHardtanh", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, input, min_val, max_val) = unsafe {
             (
@@ -189,9 +189,14 @@ pub unsafe extern "C" fn diopiHardtanh(
                 call.number("max_val", max_val)?,
             )
         };
-        call.write(&Method::new("hard_tanh", FLOAT), &out, [(&input).into()], |device, launch, out, [x]| {
-            device.hard_tanh(launch, out, x, min_val.to_f64(), max_val.to_f64())
-        })?;
+        call.write(
+            &Method::new("hard_tanh", FLOAT),
+            &out,
+            [(&input).into()],
+            &mut |device, launch, out, [x]| {
+                device.hard_tanh(launch, out, x, min_val.to_f64(), max_val.to_f64())
+            },
+        )?;
         Ok(())
     })
 }
@@ -211,7 +216,7 @@ pub unsafe extern "C" fn diopiHardtanhInp(
     min_val: *const diopi_runtime::ffi::diopiScalar_t,
     max_val: *const diopi_runtime::ffi::diopiScalar_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiHardtanhInp", ctx, |call| {
+    enter("diopiHardtanhInp", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (input, min_val, max_val) = unsafe {
             (call.tensor("input", input)?, call.number("min_val", min_val)?, call.number("max_val", max_val)?)
@@ -220,7 +225,9 @@ pub unsafe extern "C" fn diopiHardtanhInp(
             &Method::new("hard_tanh", FLOAT),
             &input,
             [(&input).into()],
-            |device, launch, out, [x]| device.hard_tanh(launch, out, x, min_val.to_f64(), max_val.to_f64()),
+            &mut |device, launch, out, [x]| {
+                device.hard_tanh(launch, out, x, min_val.to_f64(), max_val.to_f64())
+            },
         )?;
         Ok(())
     })
@@ -243,7 +250,7 @@ pub unsafe extern "C" fn diopiHardtanhBackward(
     min_val: *const diopi_runtime::ffi::diopiScalar_t,
     max_val: *const diopi_runtime::ffi::diopiScalar_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiHardtanhBackward", ctx, |call| {
+    enter("diopiHardtanhBackward", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (grad_input, grad_output, input, min_val, max_val) = unsafe {
             (
@@ -255,7 +262,7 @@ pub unsafe extern "C" fn diopiHardtanhBackward(
             )
         };
         let mut dx_result = call.output(&grad_input, input.data_type(), &[&input, &grad_output])?;
-        call.run(&Method::new("hard_tanh_dx", FLOAT), input.data_type(), |device, launch| {
+        call.run(&Method::new("hard_tanh_dx", FLOAT), input.data_type(), &mut |device, launch| {
             device.hard_tanh_dx(
                 launch,
                 dx_result.elements(),
@@ -284,14 +291,14 @@ pub unsafe extern "C" fn diopiHardswish(
     out: diopi_runtime::ffi::diopiTensorHandle_t,
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiHardswish", ctx, |call| {
+    enter("diopiHardswish", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, input) = unsafe { (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?) };
         call.write(
             &Method::new("hard_swish", FLOAT),
             &out,
             [(&input).into()],
-            |device, launch, out, [x]| device.hard_swish(launch, out, x),
+            &mut |device, launch, out, [x]| device.hard_swish(launch, out, x),
         )?;
         Ok(())
     })
@@ -310,14 +317,14 @@ pub unsafe extern "C" fn diopiHardswishInp(
     ctx: diopi_runtime::ffi::diopiContextHandle_t,
     input: diopi_runtime::ffi::diopiTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiHardswishInp", ctx, |call| {
+    enter("diopiHardswishInp", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let input = unsafe { call.tensor("input", input)? };
         call.write(
             &Method::new("hard_swish", FLOAT),
             &input,
             [(&input).into()],
-            |device, launch, out, [x]| device.hard_swish(launch, out, x),
+            &mut |device, launch, out, [x]| device.hard_swish(launch, out, x),
         )?;
         Ok(())
     })
@@ -338,7 +345,7 @@ pub unsafe extern "C" fn diopiHardswishBackward(
     grad_output: diopi_runtime::ffi::diopiConstTensorHandle_t,
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiHardswishBackward", ctx, |call| {
+    enter("diopiHardswishBackward", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (grad_input, grad_output, input) = unsafe {
             (
@@ -348,7 +355,7 @@ pub unsafe extern "C" fn diopiHardswishBackward(
             )
         };
         let mut dx_result = call.output(&grad_input, input.data_type(), &[&input, &grad_output])?;
-        call.run(&Method::new("hard_swish_dx", FLOAT), input.data_type(), |device, launch| {
+        call.run(&Method::new("hard_swish_dx", FLOAT), input.data_type(), &mut |device, launch| {
             device.hard_swish_dx(launch, dx_result.elements(), input.elements(), grad_output.elements())
         })?;
         dx_result.finish()?;
@@ -372,7 +379,7 @@ pub unsafe extern "C" fn diopiThreshold(
     threshold: *const diopi_runtime::ffi::diopiScalar_t,
     value: *const diopi_runtime::ffi::diopiScalar_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiThreshold", ctx, |call| {
+    enter("diopiThreshold", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, input, threshold, value) = unsafe {
             (
@@ -387,7 +394,7 @@ pub unsafe extern "C" fn diopiThreshold(
             &Method::new("thresholded_relu", FLOAT),
             &out,
             [(&input).into()],
-            |device, launch, out, [x]| device.thresholded_relu(launch, out, x, part_1, value.to_f64()),
+            &mut |device, launch, out, [x]| device.thresholded_relu(launch, out, x, part_1, value.to_f64()),
         )?;
         Ok(())
     })
@@ -408,7 +415,7 @@ pub unsafe extern "C" fn diopiThresholdInp(
     threshold: *const diopi_runtime::ffi::diopiScalar_t,
     value: *const diopi_runtime::ffi::diopiScalar_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiThresholdInp", ctx, |call| {
+    enter("diopiThresholdInp", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (input, threshold, value) = unsafe {
             (call.tensor("input", input)?, call.number("threshold", threshold)?, call.number("value", value)?)
@@ -418,7 +425,7 @@ pub unsafe extern "C" fn diopiThresholdInp(
             &Method::new("thresholded_relu", FLOAT),
             &input,
             [(&input).into()],
-            |device, launch, out, [x]| device.thresholded_relu(launch, out, x, part_1, value.to_f64()),
+            &mut |device, launch, out, [x]| device.thresholded_relu(launch, out, x, part_1, value.to_f64()),
         )?;
         Ok(())
     })
@@ -440,7 +447,7 @@ pub unsafe extern "C" fn diopiThresholdBackward(
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
     threshold: *const diopi_runtime::ffi::diopiScalar_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiThresholdBackward", ctx, |call| {
+    enter("diopiThresholdBackward", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (grad_input, grad_output, input, threshold) = unsafe {
             (
@@ -451,7 +458,7 @@ pub unsafe extern "C" fn diopiThresholdBackward(
             )
         };
         let mut dx_result = call.output(&grad_input, input.data_type(), &[&input, &grad_output])?;
-        call.run(&Method::new("thresholded_relu_dx", FLOAT), input.data_type(), |device, launch| {
+        call.run(&Method::new("thresholded_relu_dx", FLOAT), input.data_type(), &mut |device, launch| {
             device.thresholded_relu_dx(
                 launch,
                 dx_result.elements(),
@@ -480,7 +487,7 @@ pub unsafe extern "C" fn diopiGelu(
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
     approximate: *const c_char,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiGelu", ctx, |call| {
+    enter("diopiGelu", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, input, approximate) = unsafe {
             (
@@ -490,7 +497,7 @@ pub unsafe extern "C" fn diopiGelu(
             )
         };
         let part_1 = rules::is_tanh(call, approximate)?;
-        call.write(&Method::new("gelu", FLOAT), &out, [(&input).into()], |device, launch, out, [x]| {
+        call.write(&Method::new("gelu", FLOAT), &out, [(&input).into()], &mut |device, launch, out, [x]| {
             device.gelu(launch, out, x, part_1)
         })?;
         Ok(())
@@ -513,7 +520,7 @@ pub unsafe extern "C" fn diopiGeluBackward(
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
     approximate: *const c_char,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiGeluBackward", ctx, |call| {
+    enter("diopiGeluBackward", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (grad_input, grad_output, input, approximate) = unsafe {
             (
@@ -525,7 +532,7 @@ pub unsafe extern "C" fn diopiGeluBackward(
         };
         let mut dx_result = call.output(&grad_input, input.data_type(), &[&input, &grad_output])?;
         let part_1 = rules::is_tanh(call, approximate)?;
-        call.run(&Method::new("gelu_dx", FLOAT), input.data_type(), |device, launch| {
+        call.run(&Method::new("gelu_dx", FLOAT), input.data_type(), &mut |device, launch| {
             device.gelu_dx(launch, dx_result.elements(), input.elements(), grad_output.elements(), part_1)
         })?;
         dx_result.finish()?;
@@ -547,10 +554,10 @@ pub unsafe extern "C" fn diopiTanh(
     out: diopi_runtime::ffi::diopiTensorHandle_t,
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiTanh", ctx, |call| {
+    enter("diopiTanh", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, input) = unsafe { (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?) };
-        call.write(&Method::new("tanh", FLOAT), &out, [(&input).into()], |device, launch, out, [x]| {
+        call.write(&Method::new("tanh", FLOAT), &out, [(&input).into()], &mut |device, launch, out, [x]| {
             device.tanh(launch, out, x)
         })?;
         Ok(())
@@ -570,12 +577,15 @@ pub unsafe extern "C" fn diopiTanhInp(
     ctx: diopi_runtime::ffi::diopiContextHandle_t,
     input: diopi_runtime::ffi::diopiTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiTanhInp", ctx, |call| {
+    enter("diopiTanhInp", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let input = unsafe { call.tensor("input", input)? };
-        call.write(&Method::new("tanh", FLOAT), &input, [(&input).into()], |device, launch, out, [x]| {
-            device.tanh(launch, out, x)
-        })?;
+        call.write(
+            &Method::new("tanh", FLOAT),
+            &input,
+            [(&input).into()],
+            &mut |device, launch, out, [x]| device.tanh(launch, out, x),
+        )?;
         Ok(())
     })
 }
@@ -595,7 +605,7 @@ pub unsafe extern "C" fn diopiTanhBackward(
     grad_output: diopi_runtime::ffi::diopiConstTensorHandle_t,
     output: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiTanhBackward", ctx, |call| {
+    enter("diopiTanhBackward", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (grad_input, grad_output, output) = unsafe {
             (
@@ -605,7 +615,7 @@ pub unsafe extern "C" fn diopiTanhBackward(
             )
         };
         let mut dx_result = call.output(&grad_input, output.data_type(), &[&output, &grad_output])?;
-        call.run(&Method::new("tanh_dx", FLOAT), output.data_type(), |device, launch| {
+        call.run(&Method::new("tanh_dx", FLOAT), output.data_type(), &mut |device, launch| {
             device.tanh_dx(launch, dx_result.elements(), output.elements(), grad_output.elements())
         })?;
         dx_result.finish()?;
@@ -627,12 +637,15 @@ pub unsafe extern "C" fn diopiSigmoid(
     out: diopi_runtime::ffi::diopiTensorHandle_t,
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiSigmoid", ctx, |call| {
+    enter("diopiSigmoid", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, input) = unsafe { (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?) };
-        call.write(&Method::new("sigmoid", FLOAT), &out, [(&input).into()], |device, launch, out, [x]| {
-            device.sigmoid(launch, out, x)
-        })?;
+        call.write(
+            &Method::new("sigmoid", FLOAT),
+            &out,
+            [(&input).into()],
+            &mut |device, launch, out, [x]| device.sigmoid(launch, out, x),
+        )?;
         Ok(())
     })
 }
@@ -650,12 +663,15 @@ pub unsafe extern "C" fn diopiSigmoidInp(
     ctx: diopi_runtime::ffi::diopiContextHandle_t,
     input: diopi_runtime::ffi::diopiTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiSigmoidInp", ctx, |call| {
+    enter("diopiSigmoidInp", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let input = unsafe { call.tensor("input", input)? };
-        call.write(&Method::new("sigmoid", FLOAT), &input, [(&input).into()], |device, launch, out, [x]| {
-            device.sigmoid(launch, out, x)
-        })?;
+        call.write(
+            &Method::new("sigmoid", FLOAT),
+            &input,
+            [(&input).into()],
+            &mut |device, launch, out, [x]| device.sigmoid(launch, out, x),
+        )?;
         Ok(())
     })
 }
@@ -675,7 +691,7 @@ pub unsafe extern "C" fn diopiSigmoidBackward(
     grad_output: diopi_runtime::ffi::diopiConstTensorHandle_t,
     output: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiSigmoidBackward", ctx, |call| {
+    enter("diopiSigmoidBackward", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (grad_input, grad_output, output) = unsafe {
             (
@@ -685,7 +701,7 @@ pub unsafe extern "C" fn diopiSigmoidBackward(
             )
         };
         let mut dx_result = call.output(&grad_input, output.data_type(), &[&output, &grad_output])?;
-        call.run(&Method::new("sigmoid_dx", FLOAT), output.data_type(), |device, launch| {
+        call.run(&Method::new("sigmoid_dx", FLOAT), output.data_type(), &mut |device, launch| {
             device.sigmoid_dx(launch, dx_result.elements(), output.elements(), grad_output.elements())
         })?;
         dx_result.finish()?;
@@ -707,10 +723,10 @@ pub unsafe extern "C" fn diopiSilu(
     out: diopi_runtime::ffi::diopiTensorHandle_t,
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiSilu", ctx, |call| {
+    enter("diopiSilu", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, input) = unsafe { (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?) };
-        call.write(&Method::new("silu", FLOAT), &out, [(&input).into()], |device, launch, out, [x]| {
+        call.write(&Method::new("silu", FLOAT), &out, [(&input).into()], &mut |device, launch, out, [x]| {
             device.silu(launch, out, x)
         })?;
         Ok(())
@@ -730,12 +746,15 @@ pub unsafe extern "C" fn diopiSiluInp(
     ctx: diopi_runtime::ffi::diopiContextHandle_t,
     input: diopi_runtime::ffi::diopiTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiSiluInp", ctx, |call| {
+    enter("diopiSiluInp", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let input = unsafe { call.tensor("input", input)? };
-        call.write(&Method::new("silu", FLOAT), &input, [(&input).into()], |device, launch, out, [x]| {
-            device.silu(launch, out, x)
-        })?;
+        call.write(
+            &Method::new("silu", FLOAT),
+            &input,
+            [(&input).into()],
+            &mut |device, launch, out, [x]| device.silu(launch, out, x),
+        )?;
         Ok(())
     })
 }
@@ -755,7 +774,7 @@ pub unsafe extern "C" fn diopiSiluBackward(
     grad_output: diopi_runtime::ffi::diopiConstTensorHandle_t,
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiSiluBackward", ctx, |call| {
+    enter("diopiSiluBackward", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (grad_input, grad_output, input) = unsafe {
             (
@@ -765,7 +784,7 @@ pub unsafe extern "C" fn diopiSiluBackward(
             )
         };
         let mut dx_result = call.output(&grad_input, input.data_type(), &[&input, &grad_output])?;
-        call.run(&Method::new("silu_dx", FLOAT), input.data_type(), |device, launch| {
+        call.run(&Method::new("silu_dx", FLOAT), input.data_type(), &mut |device, launch| {
             device.silu_dx(launch, dx_result.elements(), input.elements(), grad_output.elements())
         })?;
         dx_result.finish()?;
@@ -788,12 +807,12 @@ pub unsafe extern "C" fn diopiSoftmax(
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
     dim: i64,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiSoftmax", ctx, |call| {
+    enter("diopiSoftmax", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, input) = unsafe { (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?) };
         let part_1 = rules::to(call, &input, &out)?;
         let mut out_result = call.output(&out, part_1.data_type(), &[&part_1])?;
-        call.run(&Method::new("softmax", FLOAT), part_1.data_type(), |device, launch| {
+        call.run(&Method::new("softmax", FLOAT), part_1.data_type(), &mut |device, launch| {
             device.softmax(launch, out_result.elements(), part_1.elements(), dim)
         })?;
         out_result.finish()?;
@@ -817,7 +836,7 @@ pub unsafe extern "C" fn diopiSoftmaxBackward(
     output: diopi_runtime::ffi::diopiConstTensorHandle_t,
     dim: i64,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiSoftmaxBackward", ctx, |call| {
+    enter("diopiSoftmaxBackward", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (grad_input, grad_output, output) = unsafe {
             (
@@ -827,7 +846,7 @@ pub unsafe extern "C" fn diopiSoftmaxBackward(
             )
         };
         let mut dx_result = call.output(&grad_input, output.data_type(), &[&output, &grad_output])?;
-        call.run(&Method::new("softmax_grad", FLOAT), output.data_type(), |device, launch| {
+        call.run(&Method::new("softmax_grad", FLOAT), output.data_type(), &mut |device, launch| {
             device.softmax_grad(launch, dx_result.elements(), output.elements(), grad_output.elements(), dim)
         })?;
         dx_result.finish()?;
@@ -850,12 +869,12 @@ pub unsafe extern "C" fn diopiLogSoftmax(
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
     dim: i64,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiLogSoftmax", ctx, |call| {
+    enter("diopiLogSoftmax", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, input) = unsafe { (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?) };
         let part_1 = rules::to(call, &input, &out)?;
         let mut out_result = call.output(&out, part_1.data_type(), &[&part_1])?;
-        call.run(&Method::new("log_softmax", FLOAT), part_1.data_type(), |device, launch| {
+        call.run(&Method::new("log_softmax", FLOAT), part_1.data_type(), &mut |device, launch| {
             device.log_softmax(launch, out_result.elements(), part_1.elements(), dim)
         })?;
         out_result.finish()?;
@@ -879,7 +898,7 @@ pub unsafe extern "C" fn diopiLogSoftmaxBackward(
     output: diopi_runtime::ffi::diopiConstTensorHandle_t,
     dim: i64,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiLogSoftmaxBackward", ctx, |call| {
+    enter("diopiLogSoftmaxBackward", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (grad_input, grad_output, output) = unsafe {
             (
@@ -889,7 +908,7 @@ pub unsafe extern "C" fn diopiLogSoftmaxBackward(
             )
         };
         let mut dx_result = call.output(&grad_input, output.data_type(), &[&output, &grad_output])?;
-        call.run(&Method::new("log_softmax_grad", FLOAT), output.data_type(), |device, launch| {
+        call.run(&Method::new("log_softmax_grad", FLOAT), output.data_type(), &mut |device, launch| {
             device.log_softmax_grad(
                 launch,
                 dx_result.elements(),

@@ -21,7 +21,7 @@ pub unsafe extern "C" fn diopiAdd(
     other: diopi_runtime::ffi::diopiConstTensorHandle_t,
     alpha: *const diopi_runtime::ffi::diopiScalar_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiAdd", ctx, |call| {
+    enter("diopiAdd", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, input, other, alpha) = unsafe {
             (
@@ -36,7 +36,7 @@ pub unsafe extern "C" fn diopiAdd(
             &Method::new("add", FLOAT | INTEGER | BOOL),
             &out,
             [(&input).into(), (&part_1).into()],
-            |device, launch, out, [a, b]| device.add(launch, out, a, b),
+            &mut |device, launch, out, [a, b]| device.add(launch, out, a, b),
         )?;
         Ok(())
     })
@@ -57,7 +57,7 @@ pub unsafe extern "C" fn diopiAddInp(
     other: diopi_runtime::ffi::diopiConstTensorHandle_t,
     alpha: *const diopi_runtime::ffi::diopiScalar_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiAddInp", ctx, |call| {
+    enter("diopiAddInp", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (input, other, alpha) = unsafe {
             (
@@ -71,7 +71,7 @@ pub unsafe extern "C" fn diopiAddInp(
             &Method::new("add", FLOAT | INTEGER | BOOL),
             &input,
             [(&input).into(), (&part_1).into()],
-            |device, launch, out, [a, b]| device.add(launch, out, a, b),
+            &mut |device, launch, out, [a, b]| device.add(launch, out, a, b),
         )?;
         Ok(())
     })
@@ -93,7 +93,7 @@ pub unsafe extern "C" fn diopiAddScalar(
     other: *const diopi_runtime::ffi::diopiScalar_t,
     alpha: *const diopi_runtime::ffi::diopiScalar_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiAddScalar", ctx, |call| {
+    enter("diopiAddScalar", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, input, other, alpha) = unsafe {
             (
@@ -108,7 +108,7 @@ pub unsafe extern "C" fn diopiAddScalar(
             &Method::new("add", FLOAT | INTEGER | BOOL),
             &out,
             [(&input).into(), (&part_1).into()],
-            |device, launch, out, [a, b]| device.add(launch, out, a, b),
+            &mut |device, launch, out, [a, b]| device.add(launch, out, a, b),
         )?;
         Ok(())
     })
@@ -129,7 +129,7 @@ pub unsafe extern "C" fn diopiAddInpScalar(
     other: *const diopi_runtime::ffi::diopiScalar_t,
     alpha: *const diopi_runtime::ffi::diopiScalar_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiAddInpScalar", ctx, |call| {
+    enter("diopiAddInpScalar", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (input, other, alpha) = unsafe {
             (call.tensor("input", input)?, call.number("other", other)?, call.number("alpha", alpha)?)
@@ -139,7 +139,7 @@ pub unsafe extern "C" fn diopiAddInpScalar(
             &Method::new("add", FLOAT | INTEGER | BOOL),
             &input,
             [(&input).into(), (&part_1).into()],
-            |device, launch, out, [a, b]| device.add(launch, out, a, b),
+            &mut |device, launch, out, [a, b]| device.add(launch, out, a, b),
         )?;
         Ok(())
     })
@@ -161,7 +161,7 @@ pub unsafe extern "C" fn diopiSub(
     other: diopi_runtime::ffi::diopiConstTensorHandle_t,
     alpha: *const diopi_runtime::ffi::diopiScalar_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiSub", ctx, |call| {
+    enter("diopiSub", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, input, other, alpha) = unsafe {
             (
@@ -176,7 +176,7 @@ pub unsafe extern "C" fn diopiSub(
             &Method::new("subtract", FLOAT | INTEGER),
             &out,
             [(&input).into(), (&part_1).into()],
-            |device, launch, out, [a, b]| device.subtract(launch, out, a, b),
+            &mut |device, launch, out, [a, b]| device.subtract(launch, out, a, b),
         )?;
         Ok(())
     })
@@ -197,7 +197,7 @@ pub unsafe extern "C" fn diopiSubInp(
     other: diopi_runtime::ffi::diopiConstTensorHandle_t,
     alpha: *const diopi_runtime::ffi::diopiScalar_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiSubInp", ctx, |call| {
+    enter("diopiSubInp", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (input, other, alpha) = unsafe {
             (
@@ -211,7 +211,7 @@ pub unsafe extern "C" fn diopiSubInp(
             &Method::new("subtract", FLOAT | INTEGER),
             &input,
             [(&input).into(), (&part_1).into()],
-            |device, launch, out, [a, b]| device.subtract(launch, out, a, b),
+            &mut |device, launch, out, [a, b]| device.subtract(launch, out, a, b),
         )?;
         Ok(())
     })
@@ -233,7 +233,7 @@ pub unsafe extern "C" fn diopiSubScalar(
     other: *const diopi_runtime::ffi::diopiScalar_t,
     alpha: *const diopi_runtime::ffi::diopiScalar_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiSubScalar", ctx, |call| {
+    enter("diopiSubScalar", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, input, other, alpha) = unsafe {
             (
@@ -248,7 +248,7 @@ pub unsafe extern "C" fn diopiSubScalar(
             &Method::new("subtract", FLOAT | INTEGER),
             &out,
             [(&input).into(), (&part_1).into()],
-            |device, launch, out, [a, b]| device.subtract(launch, out, a, b),
+            &mut |device, launch, out, [a, b]| device.subtract(launch, out, a, b),
         )?;
         Ok(())
     })
@@ -269,7 +269,7 @@ pub unsafe extern "C" fn diopiSubInpScalar(
     other: *const diopi_runtime::ffi::diopiScalar_t,
     alpha: *const diopi_runtime::ffi::diopiScalar_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiSubInpScalar", ctx, |call| {
+    enter("diopiSubInpScalar", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (input, other, alpha) = unsafe {
             (call.tensor("input", input)?, call.number("other", other)?, call.number("alpha", alpha)?)
@@ -279,7 +279,7 @@ pub unsafe extern "C" fn diopiSubInpScalar(
             &Method::new("subtract", FLOAT | INTEGER),
             &input,
             [(&input).into(), (&part_1).into()],
-            |device, launch, out, [a, b]| device.subtract(launch, out, a, b),
+            &mut |device, launch, out, [a, b]| device.subtract(launch, out, a, b),
         )?;
         Ok(())
     })
@@ -300,7 +300,7 @@ pub unsafe extern "C" fn diopiMul(
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
     other: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiMul", ctx, |call| {
+    enter("diopiMul", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, input, other) = unsafe {
             (
@@ -313,7 +313,7 @@ pub unsafe extern "C" fn diopiMul(
             &Method::new("multiply", FLOAT | INTEGER | BOOL),
             &out,
             [(&input).into(), (&other).into()],
-            |device, launch, out, [a, b]| device.multiply(launch, out, a, b),
+            &mut |device, launch, out, [a, b]| device.multiply(launch, out, a, b),
         )?;
         Ok(())
     })
@@ -333,7 +333,7 @@ pub unsafe extern "C" fn diopiMulInp(
     input: diopi_runtime::ffi::diopiTensorHandle_t,
     other: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiMulInp", ctx, |call| {
+    enter("diopiMulInp", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (input, other) =
             unsafe { (call.tensor("input", input)?, call.tensor("other", other.cast_mut())?) };
@@ -341,7 +341,7 @@ pub unsafe extern "C" fn diopiMulInp(
             &Method::new("multiply", FLOAT | INTEGER | BOOL),
             &input,
             [(&input).into(), (&other).into()],
-            |device, launch, out, [a, b]| device.multiply(launch, out, a, b),
+            &mut |device, launch, out, [a, b]| device.multiply(launch, out, a, b),
         )?;
         Ok(())
     })
@@ -362,7 +362,7 @@ pub unsafe extern "C" fn diopiMulScalar(
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
     other: *const diopi_runtime::ffi::diopiScalar_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiMulScalar", ctx, |call| {
+    enter("diopiMulScalar", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, input, other) = unsafe {
             (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?, call.number("other", other)?)
@@ -371,7 +371,7 @@ pub unsafe extern "C" fn diopiMulScalar(
             &Method::new("multiply", FLOAT | INTEGER | BOOL),
             &out,
             [(&input).into(), other.into()],
-            |device, launch, out, [a, b]| device.multiply(launch, out, a, b),
+            &mut |device, launch, out, [a, b]| device.multiply(launch, out, a, b),
         )?;
         Ok(())
     })
@@ -391,14 +391,14 @@ pub unsafe extern "C" fn diopiMulInpScalar(
     input: diopi_runtime::ffi::diopiTensorHandle_t,
     other: *const diopi_runtime::ffi::diopiScalar_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiMulInpScalar", ctx, |call| {
+    enter("diopiMulInpScalar", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (input, other) = unsafe { (call.tensor("input", input)?, call.number("other", other)?) };
         call.write(
             &Method::new("multiply", FLOAT | INTEGER | BOOL),
             &input,
             [(&input).into(), other.into()],
-            |device, launch, out, [a, b]| device.multiply(launch, out, a, b),
+            &mut |device, launch, out, [a, b]| device.multiply(launch, out, a, b),
         )?;
         Ok(())
     })
@@ -420,7 +420,7 @@ pub unsafe extern "C" fn diopiDiv(
     other: diopi_runtime::ffi::diopiConstTensorHandle_t,
     rounding_mode: diopi_runtime::RoundMode,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiDiv", ctx, |call| {
+    enter("diopiDiv", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, input, other) = unsafe {
             (
@@ -449,7 +449,7 @@ pub unsafe extern "C" fn diopiDivInp(
     other: diopi_runtime::ffi::diopiConstTensorHandle_t,
     rounding_mode: diopi_runtime::RoundMode,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiDivInp", ctx, |call| {
+    enter("diopiDivInp", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (input, other) =
             unsafe { (call.tensor("input", input)?, call.tensor("other", other.cast_mut())?) };
@@ -474,7 +474,7 @@ pub unsafe extern "C" fn diopiDivScalar(
     other: *const diopi_runtime::ffi::diopiScalar_t,
     rounding_mode: diopi_runtime::RoundMode,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiDivScalar", ctx, |call| {
+    enter("diopiDivScalar", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, input, other) = unsafe {
             (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?, call.number("other", other)?)
@@ -499,7 +499,7 @@ pub unsafe extern "C" fn diopiDivInpScalar(
     other: *const diopi_runtime::ffi::diopiScalar_t,
     rounding_mode: diopi_runtime::RoundMode,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiDivInpScalar", ctx, |call| {
+    enter("diopiDivInpScalar", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (input, other) = unsafe { (call.tensor("input", input)?, call.number("other", other)?) };
         rules::quotient(call, &input, &input, other, rounding_mode)?;
@@ -522,7 +522,7 @@ pub unsafe extern "C" fn diopiRemainderTensor(
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
     other: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiRemainderTensor", ctx, |call| {
+    enter("diopiRemainderTensor", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, input, other) = unsafe {
             (
@@ -535,7 +535,7 @@ pub unsafe extern "C" fn diopiRemainderTensor(
             &Method::new("remainder", FLOAT | INTEGER),
             &out,
             [(&input).into(), (&other).into()],
-            |device, launch, out, [a, b]| device.remainder(launch, out, a, b),
+            &mut |device, launch, out, [a, b]| device.remainder(launch, out, a, b),
         )?;
         Ok(())
     })
@@ -556,7 +556,7 @@ pub unsafe extern "C" fn diopiRemainderScalar(
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
     other: *const diopi_runtime::ffi::diopiScalar_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiRemainderScalar", ctx, |call| {
+    enter("diopiRemainderScalar", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, input, other) = unsafe {
             (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?, call.number("other", other)?)
@@ -565,7 +565,7 @@ pub unsafe extern "C" fn diopiRemainderScalar(
             &Method::new("remainder", FLOAT | INTEGER),
             &out,
             [(&input).into(), other.into()],
-            |device, launch, out, [a, b]| device.remainder(launch, out, a, b),
+            &mut |device, launch, out, [a, b]| device.remainder(launch, out, a, b),
         )?;
         Ok(())
     })
@@ -586,7 +586,7 @@ pub unsafe extern "C" fn diopiRemainder(
     input: *const diopi_runtime::ffi::diopiScalar_t,
     other: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiRemainder", ctx, |call| {
+    enter("diopiRemainder", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, input, other) = unsafe {
             (call.tensor("out", out)?, call.number("input", input)?, call.tensor("other", other.cast_mut())?)
@@ -595,7 +595,7 @@ pub unsafe extern "C" fn diopiRemainder(
             &Method::new("remainder", FLOAT | INTEGER),
             &out,
             [input.into(), (&other).into()],
-            |device, launch, out, [a, b]| device.remainder(launch, out, a, b),
+            &mut |device, launch, out, [a, b]| device.remainder(launch, out, a, b),
         )?;
         Ok(())
     })
@@ -616,7 +616,7 @@ pub unsafe extern "C" fn diopiPowTensor(
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
     exponent: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiPowTensor", ctx, |call| {
+    enter("diopiPowTensor", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, input, exponent) = unsafe {
             (
@@ -629,7 +629,7 @@ pub unsafe extern "C" fn diopiPowTensor(
             &Method::new("elementwise_pow", FLOAT | INTEGER),
             &out,
             [(&input).into(), (&exponent).into()],
-            |device, launch, out, [a, b]| device.elementwise_pow(launch, out, a, b),
+            &mut |device, launch, out, [a, b]| device.elementwise_pow(launch, out, a, b),
         )?;
         Ok(())
     })
@@ -649,7 +649,7 @@ pub unsafe extern "C" fn diopiPowInpTensor(
     input: diopi_runtime::ffi::diopiTensorHandle_t,
     exponent: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiPowInpTensor", ctx, |call| {
+    enter("diopiPowInpTensor", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (input, exponent) =
             unsafe { (call.tensor("input", input)?, call.tensor("exponent", exponent.cast_mut())?) };
@@ -657,7 +657,7 @@ pub unsafe extern "C" fn diopiPowInpTensor(
             &Method::new("elementwise_pow", FLOAT | INTEGER),
             &input,
             [(&input).into(), (&exponent).into()],
-            |device, launch, out, [a, b]| device.elementwise_pow(launch, out, a, b),
+            &mut |device, launch, out, [a, b]| device.elementwise_pow(launch, out, a, b),
         )?;
         Ok(())
     })
@@ -678,7 +678,7 @@ pub unsafe extern "C" fn diopiPow(
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
     exponent: *const diopi_runtime::ffi::diopiScalar_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiPow", ctx, |call| {
+    enter("diopiPow", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, input, exponent) = unsafe {
             (
@@ -691,7 +691,7 @@ pub unsafe extern "C" fn diopiPow(
             &Method::new("elementwise_pow", FLOAT | INTEGER),
             &out,
             [(&input).into(), exponent.into()],
-            |device, launch, out, [a, b]| device.elementwise_pow(launch, out, a, b),
+            &mut |device, launch, out, [a, b]| device.elementwise_pow(launch, out, a, b),
         )?;
         Ok(())
     })
@@ -711,14 +711,14 @@ pub unsafe extern "C" fn diopiPowInp(
     input: diopi_runtime::ffi::diopiTensorHandle_t,
     exponent: *const diopi_runtime::ffi::diopiScalar_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiPowInp", ctx, |call| {
+    enter("diopiPowInp", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (input, exponent) = unsafe { (call.tensor("input", input)?, call.number("exponent", exponent)?) };
         call.write(
             &Method::new("elementwise_pow", FLOAT | INTEGER),
             &input,
             [(&input).into(), exponent.into()],
-            |device, launch, out, [a, b]| device.elementwise_pow(launch, out, a, b),
+            &mut |device, launch, out, [a, b]| device.elementwise_pow(launch, out, a, b),
         )?;
         Ok(())
     })
@@ -739,7 +739,7 @@ pub unsafe extern "C" fn diopiPowScalar(
     input: *const diopi_runtime::ffi::diopiScalar_t,
     exponent: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiPowScalar", ctx, |call| {
+    enter("diopiPowScalar", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, input, exponent) = unsafe {
             (
@@ -752,7 +752,7 @@ pub unsafe extern "C" fn diopiPowScalar(
             &Method::new("elementwise_pow", FLOAT | INTEGER),
             &out,
             [input.into(), (&exponent).into()],
-            |device, launch, out, [a, b]| device.elementwise_pow(launch, out, a, b),
+            &mut |device, launch, out, [a, b]| device.elementwise_pow(launch, out, a, b),
         )?;
         Ok(())
     })
@@ -773,7 +773,7 @@ pub unsafe extern "C" fn diopiMaximum(
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
     other: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiMaximum", ctx, |call| {
+    enter("diopiMaximum", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, input, other) = unsafe {
             (
@@ -786,7 +786,7 @@ pub unsafe extern "C" fn diopiMaximum(
             &Method::new("maximum", FLOAT | INTEGER),
             &out,
             [(&input).into(), (&other).into()],
-            |device, launch, out, [a, b]| device.maximum(launch, out, a, b),
+            &mut |device, launch, out, [a, b]| device.maximum(launch, out, a, b),
         )?;
         Ok(())
     })
@@ -807,7 +807,7 @@ pub unsafe extern "C" fn diopiMinimum(
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
     other: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiMinimum", ctx, |call| {
+    enter("diopiMinimum", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, input, other) = unsafe {
             (
@@ -820,7 +820,7 @@ pub unsafe extern "C" fn diopiMinimum(
             &Method::new("minimum", FLOAT | INTEGER),
             &out,
             [(&input).into(), (&other).into()],
-            |device, launch, out, [a, b]| device.minimum(launch, out, a, b),
+            &mut |device, launch, out, [a, b]| device.minimum(launch, out, a, b),
         )?;
         Ok(())
     })

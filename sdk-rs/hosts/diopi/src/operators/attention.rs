@@ -31,7 +31,7 @@ pub unsafe extern "C" fn diopiMultiHeadAttention(
     r#gen: diopi_runtime::ffi::diopiGeneratorHandle_t,
     debug_attn_mask: diopi_runtime::ffi::diopiTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiMultiHeadAttention", ctx, |call| {
+    enter("diopiMultiHeadAttention", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (q, k, v, out, softmax_lse, r#gen, debug_attn_mask) = unsafe {
             (
@@ -89,7 +89,7 @@ pub unsafe extern "C" fn diopiMultiHeadAttentionBackward(
     grad_k: diopi_runtime::ffi::diopiTensorHandle_t,
     grad_v: diopi_runtime::ffi::diopiTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiMultiHeadAttentionBackward", ctx, |call| {
+    enter("diopiMultiHeadAttentionBackward", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (grad_out, q, k, v, r#gen, grad_q, grad_k, grad_v) = unsafe {
             (
@@ -141,7 +141,7 @@ pub unsafe extern "C" fn diopiMultiHeadAttentionVarLen(
     r#gen: diopi_runtime::ffi::diopiGeneratorHandle_t,
     debug_attn_mask: diopi_runtime::ffi::diopiTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiMultiHeadAttentionVarLen", ctx, |call| {
+    enter("diopiMultiHeadAttentionVarLen", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (q, k, v, cum_seq_q, cum_seq_k, out, softmax_lse, r#gen, debug_attn_mask) = unsafe {
             (
@@ -207,7 +207,7 @@ pub unsafe extern "C" fn diopiMultiHeadAttentionVarLenBackward(
     grad_k: diopi_runtime::ffi::diopiTensorHandle_t,
     grad_v: diopi_runtime::ffi::diopiTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiMultiHeadAttentionVarLenBackward", ctx, |call| {
+    enter("diopiMultiHeadAttentionVarLenBackward", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (grad_out, q, k, v, cum_seq_q, cum_seq_k, r#gen, grad_q, grad_k, grad_v) = unsafe {
             (

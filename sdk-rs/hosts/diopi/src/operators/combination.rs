@@ -22,7 +22,7 @@ pub unsafe extern "C" fn diopiAddcmul(
     tensor2: diopi_runtime::ffi::diopiConstTensorHandle_t,
     value: *const diopi_runtime::ffi::diopiScalar_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiAddcmul", ctx, |call| {
+    enter("diopiAddcmul", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, input, tensor1, tensor2, value) = unsafe {
             (
@@ -37,7 +37,7 @@ pub unsafe extern "C" fn diopiAddcmul(
             &Method::new("addcmul", FLOAT | INTEGER),
             &out,
             [(&input).into(), (&tensor1).into(), (&tensor2).into()],
-            |device, launch, out, [x, a, b]| device.addcmul(launch, out, x, a, b, value.to_f64()),
+            &mut |device, launch, out, [x, a, b]| device.addcmul(launch, out, x, a, b, value.to_f64()),
         )?;
         Ok(())
     })
@@ -59,7 +59,7 @@ pub unsafe extern "C" fn diopiAddcmulInp(
     tensor2: diopi_runtime::ffi::diopiConstTensorHandle_t,
     value: *const diopi_runtime::ffi::diopiScalar_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiAddcmulInp", ctx, |call| {
+    enter("diopiAddcmulInp", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (input, tensor1, tensor2, value) = unsafe {
             (
@@ -73,7 +73,7 @@ pub unsafe extern "C" fn diopiAddcmulInp(
             &Method::new("addcmul", FLOAT | INTEGER),
             &input,
             [(&input).into(), (&tensor1).into(), (&tensor2).into()],
-            |device, launch, out, [x, a, b]| device.addcmul(launch, out, x, a, b, value.to_f64()),
+            &mut |device, launch, out, [x, a, b]| device.addcmul(launch, out, x, a, b, value.to_f64()),
         )?;
         Ok(())
     })
@@ -96,7 +96,7 @@ pub unsafe extern "C" fn diopiAddcdiv(
     tensor2: diopi_runtime::ffi::diopiConstTensorHandle_t,
     value: *const diopi_runtime::ffi::diopiScalar_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiAddcdiv", ctx, |call| {
+    enter("diopiAddcdiv", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, input, tensor1, tensor2, value) = unsafe {
             (
@@ -111,7 +111,7 @@ pub unsafe extern "C" fn diopiAddcdiv(
             &Method::new("addcdiv", FLOAT),
             &out,
             [(&input).into(), (&tensor1).into(), (&tensor2).into()],
-            |device, launch, out, [x, a, b]| device.addcdiv(launch, out, x, a, b, value.to_f64()),
+            &mut |device, launch, out, [x, a, b]| device.addcdiv(launch, out, x, a, b, value.to_f64()),
         )?;
         Ok(())
     })
@@ -133,7 +133,7 @@ pub unsafe extern "C" fn diopiAddcdivInp(
     tensor2: diopi_runtime::ffi::diopiConstTensorHandle_t,
     value: *const diopi_runtime::ffi::diopiScalar_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiAddcdivInp", ctx, |call| {
+    enter("diopiAddcdivInp", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (input, tensor1, tensor2, value) = unsafe {
             (
@@ -147,7 +147,7 @@ pub unsafe extern "C" fn diopiAddcdivInp(
             &Method::new("addcdiv", FLOAT),
             &input,
             [(&input).into(), (&tensor1).into(), (&tensor2).into()],
-            |device, launch, out, [x, a, b]| device.addcdiv(launch, out, x, a, b, value.to_f64()),
+            &mut |device, launch, out, [x, a, b]| device.addcdiv(launch, out, x, a, b, value.to_f64()),
         )?;
         Ok(())
     })
@@ -169,7 +169,7 @@ pub unsafe extern "C" fn diopiLerpTensor(
     end: diopi_runtime::ffi::diopiConstTensorHandle_t,
     weight: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiLerpTensor", ctx, |call| {
+    enter("diopiLerpTensor", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, input, end, weight) = unsafe {
             (
@@ -183,7 +183,7 @@ pub unsafe extern "C" fn diopiLerpTensor(
             &Method::new("lerp", FLOAT),
             &out,
             [(&input).into(), (&end).into(), (&weight).into()],
-            |device, launch, out, [a, b, weight]| device.lerp(launch, out, a, b, weight),
+            &mut |device, launch, out, [a, b, weight]| device.lerp(launch, out, a, b, weight),
         )?;
         Ok(())
     })
@@ -205,7 +205,7 @@ pub unsafe extern "C" fn diopiLerpScalar(
     end: diopi_runtime::ffi::diopiConstTensorHandle_t,
     weight: *const diopi_runtime::ffi::diopiScalar_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiLerpScalar", ctx, |call| {
+    enter("diopiLerpScalar", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, input, end, weight) = unsafe {
             (
@@ -219,7 +219,7 @@ pub unsafe extern "C" fn diopiLerpScalar(
             &Method::new("lerp", FLOAT),
             &out,
             [(&input).into(), (&end).into(), weight.into()],
-            |device, launch, out, [a, b, weight]| device.lerp(launch, out, a, b, weight),
+            &mut |device, launch, out, [a, b, weight]| device.lerp(launch, out, a, b, weight),
         )?;
         Ok(())
     })
@@ -241,7 +241,7 @@ pub unsafe extern "C" fn diopiClamp(
     min: diopi_runtime::ffi::diopiConstTensorHandle_t,
     max: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiClamp", ctx, |call| {
+    enter("diopiClamp", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, input, min, max) = unsafe {
             (
@@ -271,7 +271,7 @@ pub unsafe extern "C" fn diopiClampInp(
     min: diopi_runtime::ffi::diopiConstTensorHandle_t,
     max: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiClampInp", ctx, |call| {
+    enter("diopiClampInp", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (input, min, max) = unsafe {
             (
@@ -301,7 +301,7 @@ pub unsafe extern "C" fn diopiClampScalar(
     min: *const diopi_runtime::ffi::diopiScalar_t,
     max: *const diopi_runtime::ffi::diopiScalar_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiClampScalar", ctx, |call| {
+    enter("diopiClampScalar", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, input, min, max) = unsafe {
             (
@@ -331,7 +331,7 @@ pub unsafe extern "C" fn diopiClampInpScalar(
     min: *const diopi_runtime::ffi::diopiScalar_t,
     max: *const diopi_runtime::ffi::diopiScalar_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiClampInpScalar", ctx, |call| {
+    enter("diopiClampInpScalar", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (input, min, max) = unsafe {
             (
@@ -360,7 +360,7 @@ pub unsafe extern "C" fn diopiClampMax(
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
     max: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiClampMax", ctx, |call| {
+    enter("diopiClampMax", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, input, max) = unsafe {
             (
@@ -373,7 +373,7 @@ pub unsafe extern "C" fn diopiClampMax(
             &Method::new("minimum", FLOAT | INTEGER),
             &out,
             [(&input).into(), (&max).into()],
-            |device, launch, out, [a, b]| device.minimum(launch, out, a, b),
+            &mut |device, launch, out, [a, b]| device.minimum(launch, out, a, b),
         )?;
         Ok(())
     })
@@ -393,14 +393,14 @@ pub unsafe extern "C" fn diopiClampMaxInp(
     input: diopi_runtime::ffi::diopiTensorHandle_t,
     max: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiClampMaxInp", ctx, |call| {
+    enter("diopiClampMaxInp", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (input, max) = unsafe { (call.tensor("input", input)?, call.tensor("max", max.cast_mut())?) };
         call.write(
             &Method::new("minimum", FLOAT | INTEGER),
             &input,
             [(&input).into(), (&max).into()],
-            |device, launch, out, [a, b]| device.minimum(launch, out, a, b),
+            &mut |device, launch, out, [a, b]| device.minimum(launch, out, a, b),
         )?;
         Ok(())
     })
@@ -421,7 +421,7 @@ pub unsafe extern "C" fn diopiClampMaxScalar(
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
     max: *const diopi_runtime::ffi::diopiScalar_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiClampMaxScalar", ctx, |call| {
+    enter("diopiClampMaxScalar", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, input, max) = unsafe {
             (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?, call.number("max", max)?)
@@ -430,7 +430,7 @@ pub unsafe extern "C" fn diopiClampMaxScalar(
             &Method::new("minimum", FLOAT | INTEGER),
             &out,
             [(&input).into(), max.into()],
-            |device, launch, out, [a, b]| device.minimum(launch, out, a, b),
+            &mut |device, launch, out, [a, b]| device.minimum(launch, out, a, b),
         )?;
         Ok(())
     })
@@ -450,14 +450,14 @@ pub unsafe extern "C" fn diopiClampMaxInpScalar(
     input: diopi_runtime::ffi::diopiTensorHandle_t,
     max: *const diopi_runtime::ffi::diopiScalar_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiClampMaxInpScalar", ctx, |call| {
+    enter("diopiClampMaxInpScalar", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (input, max) = unsafe { (call.tensor("input", input)?, call.number("max", max)?) };
         call.write(
             &Method::new("minimum", FLOAT | INTEGER),
             &input,
             [(&input).into(), max.into()],
-            |device, launch, out, [a, b]| device.minimum(launch, out, a, b),
+            &mut |device, launch, out, [a, b]| device.minimum(launch, out, a, b),
         )?;
         Ok(())
     })
@@ -478,7 +478,7 @@ pub unsafe extern "C" fn diopiClampMin(
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
     min: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiClampMin", ctx, |call| {
+    enter("diopiClampMin", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, input, min) = unsafe {
             (
@@ -491,7 +491,7 @@ pub unsafe extern "C" fn diopiClampMin(
             &Method::new("maximum", FLOAT | INTEGER),
             &out,
             [(&input).into(), (&min).into()],
-            |device, launch, out, [a, b]| device.maximum(launch, out, a, b),
+            &mut |device, launch, out, [a, b]| device.maximum(launch, out, a, b),
         )?;
         Ok(())
     })
@@ -511,14 +511,14 @@ pub unsafe extern "C" fn diopiClampMinInp(
     input: diopi_runtime::ffi::diopiTensorHandle_t,
     min: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiClampMinInp", ctx, |call| {
+    enter("diopiClampMinInp", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (input, min) = unsafe { (call.tensor("input", input)?, call.tensor("min", min.cast_mut())?) };
         call.write(
             &Method::new("maximum", FLOAT | INTEGER),
             &input,
             [(&input).into(), (&min).into()],
-            |device, launch, out, [a, b]| device.maximum(launch, out, a, b),
+            &mut |device, launch, out, [a, b]| device.maximum(launch, out, a, b),
         )?;
         Ok(())
     })
@@ -539,7 +539,7 @@ pub unsafe extern "C" fn diopiClampMinScalar(
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
     min: *const diopi_runtime::ffi::diopiScalar_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiClampMinScalar", ctx, |call| {
+    enter("diopiClampMinScalar", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, input, min) = unsafe {
             (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?, call.number("min", min)?)
@@ -548,7 +548,7 @@ pub unsafe extern "C" fn diopiClampMinScalar(
             &Method::new("maximum", FLOAT | INTEGER),
             &out,
             [(&input).into(), min.into()],
-            |device, launch, out, [a, b]| device.maximum(launch, out, a, b),
+            &mut |device, launch, out, [a, b]| device.maximum(launch, out, a, b),
         )?;
         Ok(())
     })
@@ -568,14 +568,14 @@ pub unsafe extern "C" fn diopiClampMinInpScalar(
     input: diopi_runtime::ffi::diopiTensorHandle_t,
     min: *const diopi_runtime::ffi::diopiScalar_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiClampMinInpScalar", ctx, |call| {
+    enter("diopiClampMinInpScalar", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (input, min) = unsafe { (call.tensor("input", input)?, call.number("min", min)?) };
         call.write(
             &Method::new("maximum", FLOAT | INTEGER),
             &input,
             [(&input).into(), min.into()],
-            |device, launch, out, [a, b]| device.maximum(launch, out, a, b),
+            &mut |device, launch, out, [a, b]| device.maximum(launch, out, a, b),
         )?;
         Ok(())
     })
@@ -597,7 +597,7 @@ pub unsafe extern "C" fn diopiForeachaddScalar(
     input_size: i64,
     other: *const diopi_runtime::ffi::diopiScalar_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiForeachaddScalar", ctx, |call| {
+    enter("diopiForeachaddScalar", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (outs, inputs, other) = unsafe {
             (
@@ -626,7 +626,7 @@ pub unsafe extern "C" fn diopiForeachaddInpScalar(
     input_size: i64,
     other: *const diopi_runtime::ffi::diopiScalar_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiForeachaddInpScalar", ctx, |call| {
+    enter("diopiForeachaddInpScalar", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (inputs, other) =
             unsafe { (call.tensors("inputs", inputs.cast(), input_size)?, call.number("other", other)?) };
@@ -651,7 +651,7 @@ pub unsafe extern "C" fn diopiForeachmulScalar(
     input_size: i64,
     other: *const diopi_runtime::ffi::diopiScalar_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiForeachmulScalar", ctx, |call| {
+    enter("diopiForeachmulScalar", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (outs, inputs, other) = unsafe {
             (
@@ -680,7 +680,7 @@ pub unsafe extern "C" fn diopiForeachmulInpScalar(
     input_size: i64,
     other: *const diopi_runtime::ffi::diopiScalar_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiForeachmulInpScalar", ctx, |call| {
+    enter("diopiForeachmulInpScalar", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (inputs, other) =
             unsafe { (call.tensors("inputs", inputs.cast(), input_size)?, call.number("other", other)?) };
@@ -705,7 +705,7 @@ pub unsafe extern "C" fn diopiForeachmulTensor(
     input_size: i64,
     other: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiForeachmulTensor", ctx, |call| {
+    enter("diopiForeachmulTensor", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (outs, inputs, other) = unsafe {
             (
@@ -734,7 +734,7 @@ pub unsafe extern "C" fn diopiForeachmulInpTensor(
     input_size: i64,
     other: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiForeachmulInpTensor", ctx, |call| {
+    enter("diopiForeachmulInpTensor", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (inputs, other) = unsafe {
             (call.tensors("inputs", inputs.cast(), input_size)?, call.tensor("other", other.cast_mut())?)

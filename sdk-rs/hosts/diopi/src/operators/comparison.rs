@@ -20,7 +20,7 @@ pub unsafe extern "C" fn diopiEq(
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
     other: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiEq", ctx, |call| {
+    enter("diopiEq", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, input, other) = unsafe {
             (
@@ -33,7 +33,7 @@ pub unsafe extern "C" fn diopiEq(
             &Method::new("equal", FLOAT | INTEGER | BOOL).yields_bool(),
             &out,
             [(&input).into(), (&other).into()],
-            |device, launch, out, [a, b]| device.equal(launch, out, a, b),
+            &mut |device, launch, out, [a, b]| device.equal(launch, out, a, b),
         )?;
         Ok(())
     })
@@ -53,7 +53,7 @@ pub unsafe extern "C" fn diopiEqInp(
     input: diopi_runtime::ffi::diopiTensorHandle_t,
     other: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiEqInp", ctx, |call| {
+    enter("diopiEqInp", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (input, other) =
             unsafe { (call.tensor("input", input)?, call.tensor("other", other.cast_mut())?) };
@@ -61,7 +61,7 @@ pub unsafe extern "C" fn diopiEqInp(
             &Method::new("equal", FLOAT | INTEGER | BOOL).yields_bool(),
             &input,
             [(&input).into(), (&other).into()],
-            |device, launch, out, [a, b]| device.equal(launch, out, a, b),
+            &mut |device, launch, out, [a, b]| device.equal(launch, out, a, b),
         )?;
         Ok(())
     })
@@ -82,7 +82,7 @@ pub unsafe extern "C" fn diopiEqScalar(
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
     other: *const diopi_runtime::ffi::diopiScalar_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiEqScalar", ctx, |call| {
+    enter("diopiEqScalar", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, input, other) = unsafe {
             (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?, call.number("other", other)?)
@@ -91,7 +91,7 @@ pub unsafe extern "C" fn diopiEqScalar(
             &Method::new("equal", FLOAT | INTEGER | BOOL).yields_bool(),
             &out,
             [(&input).into(), other.into()],
-            |device, launch, out, [a, b]| device.equal(launch, out, a, b),
+            &mut |device, launch, out, [a, b]| device.equal(launch, out, a, b),
         )?;
         Ok(())
     })
@@ -111,14 +111,14 @@ pub unsafe extern "C" fn diopiEqInpScalar(
     input: diopi_runtime::ffi::diopiTensorHandle_t,
     other: *const diopi_runtime::ffi::diopiScalar_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiEqInpScalar", ctx, |call| {
+    enter("diopiEqInpScalar", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (input, other) = unsafe { (call.tensor("input", input)?, call.number("other", other)?) };
         call.write(
             &Method::new("equal", FLOAT | INTEGER | BOOL).yields_bool(),
             &input,
             [(&input).into(), other.into()],
-            |device, launch, out, [a, b]| device.equal(launch, out, a, b),
+            &mut |device, launch, out, [a, b]| device.equal(launch, out, a, b),
         )?;
         Ok(())
     })
@@ -139,7 +139,7 @@ pub unsafe extern "C" fn diopiNe(
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
     other: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiNe", ctx, |call| {
+    enter("diopiNe", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, input, other) = unsafe {
             (
@@ -152,7 +152,7 @@ pub unsafe extern "C" fn diopiNe(
             &Method::new("not_equal", FLOAT | INTEGER | BOOL).yields_bool(),
             &out,
             [(&input).into(), (&other).into()],
-            |device, launch, out, [a, b]| device.not_equal(launch, out, a, b),
+            &mut |device, launch, out, [a, b]| device.not_equal(launch, out, a, b),
         )?;
         Ok(())
     })
@@ -172,7 +172,7 @@ pub unsafe extern "C" fn diopiNeInp(
     input: diopi_runtime::ffi::diopiTensorHandle_t,
     other: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiNeInp", ctx, |call| {
+    enter("diopiNeInp", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (input, other) =
             unsafe { (call.tensor("input", input)?, call.tensor("other", other.cast_mut())?) };
@@ -180,7 +180,7 @@ pub unsafe extern "C" fn diopiNeInp(
             &Method::new("not_equal", FLOAT | INTEGER | BOOL).yields_bool(),
             &input,
             [(&input).into(), (&other).into()],
-            |device, launch, out, [a, b]| device.not_equal(launch, out, a, b),
+            &mut |device, launch, out, [a, b]| device.not_equal(launch, out, a, b),
         )?;
         Ok(())
     })
@@ -201,7 +201,7 @@ pub unsafe extern "C" fn diopiNeScalar(
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
     other: *const diopi_runtime::ffi::diopiScalar_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiNeScalar", ctx, |call| {
+    enter("diopiNeScalar", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, input, other) = unsafe {
             (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?, call.number("other", other)?)
@@ -210,7 +210,7 @@ pub unsafe extern "C" fn diopiNeScalar(
             &Method::new("not_equal", FLOAT | INTEGER | BOOL).yields_bool(),
             &out,
             [(&input).into(), other.into()],
-            |device, launch, out, [a, b]| device.not_equal(launch, out, a, b),
+            &mut |device, launch, out, [a, b]| device.not_equal(launch, out, a, b),
         )?;
         Ok(())
     })
@@ -230,14 +230,14 @@ pub unsafe extern "C" fn diopiNeInpScalar(
     input: diopi_runtime::ffi::diopiTensorHandle_t,
     other: *const diopi_runtime::ffi::diopiScalar_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiNeInpScalar", ctx, |call| {
+    enter("diopiNeInpScalar", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (input, other) = unsafe { (call.tensor("input", input)?, call.number("other", other)?) };
         call.write(
             &Method::new("not_equal", FLOAT | INTEGER | BOOL).yields_bool(),
             &input,
             [(&input).into(), other.into()],
-            |device, launch, out, [a, b]| device.not_equal(launch, out, a, b),
+            &mut |device, launch, out, [a, b]| device.not_equal(launch, out, a, b),
         )?;
         Ok(())
     })
@@ -258,7 +258,7 @@ pub unsafe extern "C" fn diopiGe(
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
     other: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiGe", ctx, |call| {
+    enter("diopiGe", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, input, other) = unsafe {
             (
@@ -271,7 +271,7 @@ pub unsafe extern "C" fn diopiGe(
             &Method::new("greater_equal", FLOAT | INTEGER | BOOL).yields_bool(),
             &out,
             [(&input).into(), (&other).into()],
-            |device, launch, out, [a, b]| device.greater_equal(launch, out, a, b),
+            &mut |device, launch, out, [a, b]| device.greater_equal(launch, out, a, b),
         )?;
         Ok(())
     })
@@ -291,7 +291,7 @@ pub unsafe extern "C" fn diopiGeInp(
     input: diopi_runtime::ffi::diopiTensorHandle_t,
     other: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiGeInp", ctx, |call| {
+    enter("diopiGeInp", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (input, other) =
             unsafe { (call.tensor("input", input)?, call.tensor("other", other.cast_mut())?) };
@@ -299,7 +299,7 @@ pub unsafe extern "C" fn diopiGeInp(
             &Method::new("greater_equal", FLOAT | INTEGER | BOOL).yields_bool(),
             &input,
             [(&input).into(), (&other).into()],
-            |device, launch, out, [a, b]| device.greater_equal(launch, out, a, b),
+            &mut |device, launch, out, [a, b]| device.greater_equal(launch, out, a, b),
         )?;
         Ok(())
     })
@@ -320,7 +320,7 @@ pub unsafe extern "C" fn diopiGeScalar(
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
     other: *const diopi_runtime::ffi::diopiScalar_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiGeScalar", ctx, |call| {
+    enter("diopiGeScalar", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, input, other) = unsafe {
             (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?, call.number("other", other)?)
@@ -329,7 +329,7 @@ pub unsafe extern "C" fn diopiGeScalar(
             &Method::new("greater_equal", FLOAT | INTEGER | BOOL).yields_bool(),
             &out,
             [(&input).into(), other.into()],
-            |device, launch, out, [a, b]| device.greater_equal(launch, out, a, b),
+            &mut |device, launch, out, [a, b]| device.greater_equal(launch, out, a, b),
         )?;
         Ok(())
     })
@@ -349,14 +349,14 @@ pub unsafe extern "C" fn diopiGeInpScalar(
     input: diopi_runtime::ffi::diopiTensorHandle_t,
     other: *const diopi_runtime::ffi::diopiScalar_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiGeInpScalar", ctx, |call| {
+    enter("diopiGeInpScalar", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (input, other) = unsafe { (call.tensor("input", input)?, call.number("other", other)?) };
         call.write(
             &Method::new("greater_equal", FLOAT | INTEGER | BOOL).yields_bool(),
             &input,
             [(&input).into(), other.into()],
-            |device, launch, out, [a, b]| device.greater_equal(launch, out, a, b),
+            &mut |device, launch, out, [a, b]| device.greater_equal(launch, out, a, b),
         )?;
         Ok(())
     })
@@ -377,7 +377,7 @@ pub unsafe extern "C" fn diopiGt(
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
     other: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiGt", ctx, |call| {
+    enter("diopiGt", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, input, other) = unsafe {
             (
@@ -390,7 +390,7 @@ pub unsafe extern "C" fn diopiGt(
             &Method::new("greater_than", FLOAT | INTEGER | BOOL).yields_bool(),
             &out,
             [(&input).into(), (&other).into()],
-            |device, launch, out, [a, b]| device.greater_than(launch, out, a, b),
+            &mut |device, launch, out, [a, b]| device.greater_than(launch, out, a, b),
         )?;
         Ok(())
     })
@@ -410,7 +410,7 @@ pub unsafe extern "C" fn diopiGtInp(
     input: diopi_runtime::ffi::diopiTensorHandle_t,
     other: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiGtInp", ctx, |call| {
+    enter("diopiGtInp", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (input, other) =
             unsafe { (call.tensor("input", input)?, call.tensor("other", other.cast_mut())?) };
@@ -418,7 +418,7 @@ pub unsafe extern "C" fn diopiGtInp(
             &Method::new("greater_than", FLOAT | INTEGER | BOOL).yields_bool(),
             &input,
             [(&input).into(), (&other).into()],
-            |device, launch, out, [a, b]| device.greater_than(launch, out, a, b),
+            &mut |device, launch, out, [a, b]| device.greater_than(launch, out, a, b),
         )?;
         Ok(())
     })
@@ -439,7 +439,7 @@ pub unsafe extern "C" fn diopiGtScalar(
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
     other: *const diopi_runtime::ffi::diopiScalar_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiGtScalar", ctx, |call| {
+    enter("diopiGtScalar", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, input, other) = unsafe {
             (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?, call.number("other", other)?)
@@ -448,7 +448,7 @@ pub unsafe extern "C" fn diopiGtScalar(
             &Method::new("greater_than", FLOAT | INTEGER | BOOL).yields_bool(),
             &out,
             [(&input).into(), other.into()],
-            |device, launch, out, [a, b]| device.greater_than(launch, out, a, b),
+            &mut |device, launch, out, [a, b]| device.greater_than(launch, out, a, b),
         )?;
         Ok(())
     })
@@ -468,14 +468,14 @@ pub unsafe extern "C" fn diopiGtInpScalar(
     input: diopi_runtime::ffi::diopiTensorHandle_t,
     other: *const diopi_runtime::ffi::diopiScalar_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiGtInpScalar", ctx, |call| {
+    enter("diopiGtInpScalar", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (input, other) = unsafe { (call.tensor("input", input)?, call.number("other", other)?) };
         call.write(
             &Method::new("greater_than", FLOAT | INTEGER | BOOL).yields_bool(),
             &input,
             [(&input).into(), other.into()],
-            |device, launch, out, [a, b]| device.greater_than(launch, out, a, b),
+            &mut |device, launch, out, [a, b]| device.greater_than(launch, out, a, b),
         )?;
         Ok(())
     })
@@ -496,7 +496,7 @@ pub unsafe extern "C" fn diopiLe(
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
     other: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiLe", ctx, |call| {
+    enter("diopiLe", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, input, other) = unsafe {
             (
@@ -509,7 +509,7 @@ pub unsafe extern "C" fn diopiLe(
             &Method::new("less_equal", FLOAT | INTEGER | BOOL).yields_bool(),
             &out,
             [(&input).into(), (&other).into()],
-            |device, launch, out, [a, b]| device.less_equal(launch, out, a, b),
+            &mut |device, launch, out, [a, b]| device.less_equal(launch, out, a, b),
         )?;
         Ok(())
     })
@@ -529,7 +529,7 @@ pub unsafe extern "C" fn diopiLeInp(
     input: diopi_runtime::ffi::diopiTensorHandle_t,
     other: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiLeInp", ctx, |call| {
+    enter("diopiLeInp", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (input, other) =
             unsafe { (call.tensor("input", input)?, call.tensor("other", other.cast_mut())?) };
@@ -537,7 +537,7 @@ pub unsafe extern "C" fn diopiLeInp(
             &Method::new("less_equal", FLOAT | INTEGER | BOOL).yields_bool(),
             &input,
             [(&input).into(), (&other).into()],
-            |device, launch, out, [a, b]| device.less_equal(launch, out, a, b),
+            &mut |device, launch, out, [a, b]| device.less_equal(launch, out, a, b),
         )?;
         Ok(())
     })
@@ -558,7 +558,7 @@ pub unsafe extern "C" fn diopiLeScalar(
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
     other: *const diopi_runtime::ffi::diopiScalar_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiLeScalar", ctx, |call| {
+    enter("diopiLeScalar", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, input, other) = unsafe {
             (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?, call.number("other", other)?)
@@ -567,7 +567,7 @@ pub unsafe extern "C" fn diopiLeScalar(
             &Method::new("less_equal", FLOAT | INTEGER | BOOL).yields_bool(),
             &out,
             [(&input).into(), other.into()],
-            |device, launch, out, [a, b]| device.less_equal(launch, out, a, b),
+            &mut |device, launch, out, [a, b]| device.less_equal(launch, out, a, b),
         )?;
         Ok(())
     })
@@ -587,14 +587,14 @@ pub unsafe extern "C" fn diopiLeInpScalar(
     input: diopi_runtime::ffi::diopiTensorHandle_t,
     other: *const diopi_runtime::ffi::diopiScalar_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiLeInpScalar", ctx, |call| {
+    enter("diopiLeInpScalar", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (input, other) = unsafe { (call.tensor("input", input)?, call.number("other", other)?) };
         call.write(
             &Method::new("less_equal", FLOAT | INTEGER | BOOL).yields_bool(),
             &input,
             [(&input).into(), other.into()],
-            |device, launch, out, [a, b]| device.less_equal(launch, out, a, b),
+            &mut |device, launch, out, [a, b]| device.less_equal(launch, out, a, b),
         )?;
         Ok(())
     })
@@ -615,7 +615,7 @@ pub unsafe extern "C" fn diopiLt(
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
     other: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiLt", ctx, |call| {
+    enter("diopiLt", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, input, other) = unsafe {
             (
@@ -628,7 +628,7 @@ pub unsafe extern "C" fn diopiLt(
             &Method::new("less_than", FLOAT | INTEGER | BOOL).yields_bool(),
             &out,
             [(&input).into(), (&other).into()],
-            |device, launch, out, [a, b]| device.less_than(launch, out, a, b),
+            &mut |device, launch, out, [a, b]| device.less_than(launch, out, a, b),
         )?;
         Ok(())
     })
@@ -648,7 +648,7 @@ pub unsafe extern "C" fn diopiLtInp(
     input: diopi_runtime::ffi::diopiTensorHandle_t,
     other: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiLtInp", ctx, |call| {
+    enter("diopiLtInp", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (input, other) =
             unsafe { (call.tensor("input", input)?, call.tensor("other", other.cast_mut())?) };
@@ -656,7 +656,7 @@ pub unsafe extern "C" fn diopiLtInp(
             &Method::new("less_than", FLOAT | INTEGER | BOOL).yields_bool(),
             &input,
             [(&input).into(), (&other).into()],
-            |device, launch, out, [a, b]| device.less_than(launch, out, a, b),
+            &mut |device, launch, out, [a, b]| device.less_than(launch, out, a, b),
         )?;
         Ok(())
     })
@@ -677,7 +677,7 @@ pub unsafe extern "C" fn diopiLtScalar(
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
     other: *const diopi_runtime::ffi::diopiScalar_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiLtScalar", ctx, |call| {
+    enter("diopiLtScalar", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, input, other) = unsafe {
             (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?, call.number("other", other)?)
@@ -686,7 +686,7 @@ pub unsafe extern "C" fn diopiLtScalar(
             &Method::new("less_than", FLOAT | INTEGER | BOOL).yields_bool(),
             &out,
             [(&input).into(), other.into()],
-            |device, launch, out, [a, b]| device.less_than(launch, out, a, b),
+            &mut |device, launch, out, [a, b]| device.less_than(launch, out, a, b),
         )?;
         Ok(())
     })
@@ -706,14 +706,14 @@ pub unsafe extern "C" fn diopiLtInpScalar(
     input: diopi_runtime::ffi::diopiTensorHandle_t,
     other: *const diopi_runtime::ffi::diopiScalar_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiLtInpScalar", ctx, |call| {
+    enter("diopiLtInpScalar", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (input, other) = unsafe { (call.tensor("input", input)?, call.number("other", other)?) };
         call.write(
             &Method::new("less_than", FLOAT | INTEGER | BOOL).yields_bool(),
             &input,
             [(&input).into(), other.into()],
-            |device, launch, out, [a, b]| device.less_than(launch, out, a, b),
+            &mut |device, launch, out, [a, b]| device.less_than(launch, out, a, b),
         )?;
         Ok(())
     })
@@ -734,7 +734,7 @@ pub unsafe extern "C" fn diopiEqual(
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
     other: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiEqual", ctx, |call| {
+    enter("diopiEqual", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, input, other) = unsafe {
             (

@@ -20,7 +20,7 @@ pub unsafe extern "C" fn diopiComplex(
     real: diopi_runtime::ffi::diopiConstTensorHandle_t,
     imag: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiComplex", ctx, |call| {
+    enter("diopiComplex", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, real, imag) = unsafe {
             (
@@ -49,7 +49,7 @@ pub unsafe extern "C" fn diopiPolar(
     abs: diopi_runtime::ffi::diopiConstTensorHandle_t,
     angle: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiPolar", ctx, |call| {
+    enter("diopiPolar", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, abs, angle) = unsafe {
             (
@@ -77,7 +77,7 @@ pub unsafe extern "C" fn diopiConj(
     out: diopi_runtime::ffi::diopiTensorHandle_t,
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiConj", ctx, |call| {
+    enter("diopiConj", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, input) = unsafe { (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?) };
         rules::complex_numbers::conjugate(call, &out, &input)?;
@@ -99,7 +99,7 @@ pub unsafe extern "C" fn diopiReal(
     out: diopi_runtime::ffi::diopiTensorHandle_t,
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiReal", ctx, |call| {
+    enter("diopiReal", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, input) = unsafe { (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?) };
         rules::complex_numbers::copy_part(call, &out, &input, 0)?;
@@ -121,7 +121,7 @@ pub unsafe extern "C" fn diopiImag(
     out: diopi_runtime::ffi::diopiTensorHandle_t,
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiImag", ctx, |call| {
+    enter("diopiImag", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, input) = unsafe { (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?) };
         rules::complex_numbers::copy_part(call, &out, &input, 1)?;

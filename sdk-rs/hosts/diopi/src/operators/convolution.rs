@@ -26,7 +26,7 @@ pub unsafe extern "C" fn diopiConvolution2d(
     dilation: diopi_runtime::ffi::diopiSize_t,
     groups: i64,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiConvolution2d", ctx, |call| {
+    enter("diopiConvolution2d", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, input, weight, bias, stride, padding, dilation) = unsafe {
             (
@@ -79,7 +79,7 @@ pub unsafe extern "C" fn diopiConvolution2dBackward(
     dilation: diopi_runtime::ffi::diopiSize_t,
     groups: i64,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiConvolution2dBackward", ctx, |call| {
+    enter("diopiConvolution2dBackward", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (
             grad_input,
@@ -146,7 +146,7 @@ pub unsafe extern "C" fn diopiConvolution3d(
     dilation: diopi_runtime::ffi::diopiSize_t,
     groups: i64,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiConvolution3d", ctx, |call| {
+    enter("diopiConvolution3d", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, input, weight, bias, stride, padding, dilation) = unsafe {
             (
@@ -199,7 +199,7 @@ pub unsafe extern "C" fn diopiConvolution3dBackward(
     dilation: diopi_runtime::ffi::diopiSize_t,
     groups: i64,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiConvolution3dBackward", ctx, |call| {
+    enter("diopiConvolution3dBackward", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (
             grad_input,
@@ -267,7 +267,7 @@ pub unsafe extern "C" fn diopiConvTranspose2d(
     groups: i64,
     dilation: diopi_runtime::ffi::diopiSize_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiConvTranspose2d", ctx, |call| {
+    enter("diopiConvTranspose2d", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, input, weight, bias, stride, padding, output_padding, dilation) = unsafe {
             (
@@ -323,7 +323,7 @@ pub unsafe extern "C" fn diopiConvTranspose2dBackward(
     _output_padding: diopi_runtime::ffi::diopiSize_t,
     groups: i64,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiConvTranspose2dBackward", ctx, |call| {
+    enter("diopiConvTranspose2dBackward", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (
             grad_input,
@@ -391,7 +391,7 @@ pub unsafe extern "C" fn diopiConvTranspose3d(
     groups: i64,
     dilation: diopi_runtime::ffi::diopiSize_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiConvTranspose3d", ctx, |call| {
+    enter("diopiConvTranspose3d", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, input, weight, bias, stride, padding, output_padding, dilation) = unsafe {
             (
@@ -447,7 +447,7 @@ pub unsafe extern "C" fn diopiConvTranspose3dBackward(
     _output_padding: diopi_runtime::ffi::diopiSize_t,
     groups: i64,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiConvTranspose3dBackward", ctx, |call| {
+    enter("diopiConvTranspose3dBackward", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (
             grad_input,
@@ -511,7 +511,7 @@ pub unsafe extern "C" fn diopiIm2Col(
     padding: diopi_runtime::ffi::diopiSize_t,
     stride: diopi_runtime::ffi::diopiSize_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiIm2Col", ctx, |call| {
+    enter("diopiIm2Col", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, input, kernel_size, dilation, padding, stride) = unsafe {
             (
@@ -548,7 +548,7 @@ pub unsafe extern "C" fn diopiCol2Im(
     padding: diopi_runtime::ffi::diopiSize_t,
     stride: diopi_runtime::ffi::diopiSize_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiCol2Im", ctx, |call| {
+    enter("diopiCol2Im", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, input, output_size, kernel_size, dilation, padding, stride) = unsafe {
             (
@@ -583,7 +583,7 @@ pub unsafe extern "C" fn diopiUnfold(
     size: i64,
     step: i64,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiUnfold", ctx, |call| {
+    enter("diopiUnfold", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, input) = unsafe { (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?) };
         rules::slices::unfold(call, &out, &input, dim, size, step)?;
@@ -609,7 +609,7 @@ pub unsafe extern "C" fn diopiUnfoldBackward(
     size: i64,
     step: i64,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiUnfoldBackward", ctx, |call| {
+    enter("diopiUnfoldBackward", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (grad_input, grad_output) = unsafe {
             (call.tensor("grad_input", grad_input)?, call.tensor("grad_output", grad_output.cast_mut())?)

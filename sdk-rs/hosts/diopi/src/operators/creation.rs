@@ -19,7 +19,7 @@ pub unsafe extern "C" fn diopiFill(
     input: diopi_runtime::ffi::diopiTensorHandle_t,
     value: *const diopi_runtime::ffi::diopiScalar_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiFill", ctx, |call| {
+    enter("diopiFill", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (input, value) = unsafe { (call.tensor("input", input)?, call.number("value", value)?) };
         rules::creation::fill(call, &input, value)?;
@@ -40,7 +40,7 @@ pub unsafe extern "C" fn diopiZeroInp(
     ctx: diopi_runtime::ffi::diopiContextHandle_t,
     self_: diopi_runtime::ffi::diopiTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiZeroInp", ctx, |call| {
+    enter("diopiZeroInp", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let self_ = unsafe { call.tensor("self", self_)? };
         rules::creation::constant(call, &self_, 0)?;
@@ -62,7 +62,7 @@ pub unsafe extern "C" fn diopiOnes(
     out: diopi_runtime::ffi::diopiTensorHandle_t,
     size: diopi_runtime::ffi::diopiSize_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiOnes", ctx, |call| {
+    enter("diopiOnes", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, size) = unsafe { (call.tensor("out", out)?, call.integers("size", size)?) };
         rules::creation::filled(call, &out, size, 1)?;
@@ -84,7 +84,7 @@ pub unsafe extern "C" fn diopiZeros(
     out: diopi_runtime::ffi::diopiTensorHandle_t,
     size: diopi_runtime::ffi::diopiSize_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiZeros", ctx, |call| {
+    enter("diopiZeros", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, size) = unsafe { (call.tensor("out", out)?, call.integers("size", size)?) };
         rules::creation::filled(call, &out, size, 0)?;
@@ -108,7 +108,7 @@ pub unsafe extern "C" fn diopiArange(
     end: *const diopi_runtime::ffi::diopiScalar_t,
     step: *const diopi_runtime::ffi::diopiScalar_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiArange", ctx, |call| {
+    enter("diopiArange", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, start, end, step) = unsafe {
             (
@@ -139,7 +139,7 @@ pub unsafe extern "C" fn diopiLinspace(
     end: *const diopi_runtime::ffi::diopiScalar_t,
     steps: i64,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiLinspace", ctx, |call| {
+    enter("diopiLinspace", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, start, end) =
             unsafe { (call.tensor("out", out)?, call.number("start", start)?, call.number("end", end)?) };
@@ -163,7 +163,7 @@ pub unsafe extern "C" fn diopiMeshGrid(
     inputs: *const diopi_runtime::ffi::diopiConstTensorHandle_t,
     inputs_num: i64,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiMeshGrid", ctx, |call| {
+    enter("diopiMeshGrid", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (outs, inputs) = unsafe {
             (

@@ -19,14 +19,14 @@ pub unsafe extern "C" fn diopiSign(
     out: diopi_runtime::ffi::diopiTensorHandle_t,
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiSign", ctx, |call| {
+    enter("diopiSign", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, input) = unsafe { (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?) };
         call.write(
             &Method::new("sign", FLOAT | INTEGER),
             &out,
             [(&input).into()],
-            |device, launch, out, [x]| device.sign(launch, out, x),
+            &mut |device, launch, out, [x]| device.sign(launch, out, x),
         )?;
         Ok(())
     })
@@ -46,7 +46,7 @@ pub unsafe extern "C" fn diopiSgn(
     out: diopi_runtime::ffi::diopiTensorHandle_t,
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiSgn", ctx, |call| {
+    enter("diopiSgn", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, input) = unsafe { (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?) };
         rules::complex_numbers::direction(call, &out, &input)?;
@@ -67,7 +67,7 @@ pub unsafe extern "C" fn diopiSgnInp(
     ctx: diopi_runtime::ffi::diopiContextHandle_t,
     input: diopi_runtime::ffi::diopiTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiSgnInp", ctx, |call| {
+    enter("diopiSgnInp", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let input = unsafe { call.tensor("input", input)? };
         rules::complex_numbers::direction(call, &input, &input)?;
@@ -89,14 +89,14 @@ pub unsafe extern "C" fn diopiAbs(
     out: diopi_runtime::ffi::diopiTensorHandle_t,
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiAbs", ctx, |call| {
+    enter("diopiAbs", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, input) = unsafe { (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?) };
         call.write(
             &Method::new("abs", FLOAT | INTEGER),
             &out,
             [(&input).into()],
-            |device, launch, out, [x]| device.abs(launch, out, x),
+            &mut |device, launch, out, [x]| device.abs(launch, out, x),
         )?;
         Ok(())
     })
@@ -115,14 +115,14 @@ pub unsafe extern "C" fn diopiAbsInp(
     ctx: diopi_runtime::ffi::diopiContextHandle_t,
     input: diopi_runtime::ffi::diopiTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiAbsInp", ctx, |call| {
+    enter("diopiAbsInp", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let input = unsafe { call.tensor("input", input)? };
         call.write(
             &Method::new("abs", FLOAT | INTEGER),
             &input,
             [(&input).into()],
-            |device, launch, out, [x]| device.abs(launch, out, x),
+            &mut |device, launch, out, [x]| device.abs(launch, out, x),
         )?;
         Ok(())
     })
@@ -142,14 +142,14 @@ pub unsafe extern "C" fn diopiNeg(
     out: diopi_runtime::ffi::diopiTensorHandle_t,
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiNeg", ctx, |call| {
+    enter("diopiNeg", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, input) = unsafe { (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?) };
         call.write(
             &Method::new("negative", FLOAT | INTEGER),
             &out,
             [(&input).into()],
-            |device, launch, out, [x]| device.negative(launch, out, x),
+            &mut |device, launch, out, [x]| device.negative(launch, out, x),
         )?;
         Ok(())
     })
@@ -168,14 +168,14 @@ pub unsafe extern "C" fn diopiNegInp(
     ctx: diopi_runtime::ffi::diopiContextHandle_t,
     input: diopi_runtime::ffi::diopiTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiNegInp", ctx, |call| {
+    enter("diopiNegInp", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let input = unsafe { call.tensor("input", input)? };
         call.write(
             &Method::new("negative", FLOAT | INTEGER),
             &input,
             [(&input).into()],
-            |device, launch, out, [x]| device.negative(launch, out, x),
+            &mut |device, launch, out, [x]| device.negative(launch, out, x),
         )?;
         Ok(())
     })
@@ -195,7 +195,7 @@ pub unsafe extern "C" fn diopiFloor(
     out: diopi_runtime::ffi::diopiTensorHandle_t,
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiFloor", ctx, |call| {
+    enter("diopiFloor", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, input) = unsafe { (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?) };
         rules::floor(call, &out, &input)?;
@@ -216,7 +216,7 @@ pub unsafe extern "C" fn diopiFloorInp(
     ctx: diopi_runtime::ffi::diopiContextHandle_t,
     input: diopi_runtime::ffi::diopiTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiFloorInp", ctx, |call| {
+    enter("diopiFloorInp", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let input = unsafe { call.tensor("input", input)? };
         rules::floor(call, &input, &input)?;
@@ -238,7 +238,7 @@ pub unsafe extern "C" fn diopiCeil(
     out: diopi_runtime::ffi::diopiTensorHandle_t,
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiCeil", ctx, |call| {
+    enter("diopiCeil", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, input) = unsafe { (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?) };
         rules::ceil(call, &out, &input)?;
@@ -259,7 +259,7 @@ pub unsafe extern "C" fn diopiCeilInp(
     ctx: diopi_runtime::ffi::diopiContextHandle_t,
     input: diopi_runtime::ffi::diopiTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiCeilInp", ctx, |call| {
+    enter("diopiCeilInp", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let input = unsafe { call.tensor("input", input)? };
         rules::ceil(call, &input, &input)?;
@@ -281,10 +281,10 @@ pub unsafe extern "C" fn diopiSqrt(
     out: diopi_runtime::ffi::diopiTensorHandle_t,
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiSqrt", ctx, |call| {
+    enter("diopiSqrt", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, input) = unsafe { (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?) };
-        call.write(&Method::new("sqrt", FLOAT), &out, [(&input).into()], |device, launch, out, [x]| {
+        call.write(&Method::new("sqrt", FLOAT), &out, [(&input).into()], &mut |device, launch, out, [x]| {
             device.sqrt(launch, out, x)
         })?;
         Ok(())
@@ -304,12 +304,15 @@ pub unsafe extern "C" fn diopiSqrtInp(
     ctx: diopi_runtime::ffi::diopiContextHandle_t,
     input: diopi_runtime::ffi::diopiTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiSqrtInp", ctx, |call| {
+    enter("diopiSqrtInp", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let input = unsafe { call.tensor("input", input)? };
-        call.write(&Method::new("sqrt", FLOAT), &input, [(&input).into()], |device, launch, out, [x]| {
-            device.sqrt(launch, out, x)
-        })?;
+        call.write(
+            &Method::new("sqrt", FLOAT),
+            &input,
+            [(&input).into()],
+            &mut |device, launch, out, [x]| device.sqrt(launch, out, x),
+        )?;
         Ok(())
     })
 }
@@ -328,12 +331,15 @@ pub unsafe extern "C" fn diopiRsqrt(
     out: diopi_runtime::ffi::diopiTensorHandle_t,
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiRsqrt", ctx, |call| {
+    enter("diopiRsqrt", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, input) = unsafe { (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?) };
-        call.write(&Method::new("rsqrt", FLOAT), &out, [(&input).into()], |device, launch, out, [x]| {
-            device.rsqrt(launch, out, x)
-        })?;
+        call.write(
+            &Method::new("rsqrt", FLOAT),
+            &out,
+            [(&input).into()],
+            &mut |device, launch, out, [x]| device.rsqrt(launch, out, x),
+        )?;
         Ok(())
     })
 }
@@ -351,12 +357,15 @@ pub unsafe extern "C" fn diopiRsqrtInp(
     ctx: diopi_runtime::ffi::diopiContextHandle_t,
     input: diopi_runtime::ffi::diopiTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiRsqrtInp", ctx, |call| {
+    enter("diopiRsqrtInp", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let input = unsafe { call.tensor("input", input)? };
-        call.write(&Method::new("rsqrt", FLOAT), &input, [(&input).into()], |device, launch, out, [x]| {
-            device.rsqrt(launch, out, x)
-        })?;
+        call.write(
+            &Method::new("rsqrt", FLOAT),
+            &input,
+            [(&input).into()],
+            &mut |device, launch, out, [x]| device.rsqrt(launch, out, x),
+        )?;
         Ok(())
     })
 }
@@ -375,14 +384,14 @@ pub unsafe extern "C" fn diopiReciprocal(
     out: diopi_runtime::ffi::diopiTensorHandle_t,
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiReciprocal", ctx, |call| {
+    enter("diopiReciprocal", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, input) = unsafe { (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?) };
         call.write(
             &Method::new("reciprocal", FLOAT),
             &out,
             [(&input).into()],
-            |device, launch, out, [x]| device.reciprocal(launch, out, x),
+            &mut |device, launch, out, [x]| device.reciprocal(launch, out, x),
         )?;
         Ok(())
     })
@@ -401,14 +410,14 @@ pub unsafe extern "C" fn diopiReciprocalInp(
     ctx: diopi_runtime::ffi::diopiContextHandle_t,
     input: diopi_runtime::ffi::diopiTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiReciprocalInp", ctx, |call| {
+    enter("diopiReciprocalInp", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let input = unsafe { call.tensor("input", input)? };
         call.write(
             &Method::new("reciprocal", FLOAT),
             &input,
             [(&input).into()],
-            |device, launch, out, [x]| device.reciprocal(launch, out, x),
+            &mut |device, launch, out, [x]| device.reciprocal(launch, out, x),
         )?;
         Ok(())
     })
@@ -428,10 +437,10 @@ pub unsafe extern "C" fn diopiExp(
     out: diopi_runtime::ffi::diopiTensorHandle_t,
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiExp", ctx, |call| {
+    enter("diopiExp", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, input) = unsafe { (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?) };
-        call.write(&Method::new("exp", FLOAT), &out, [(&input).into()], |device, launch, out, [x]| {
+        call.write(&Method::new("exp", FLOAT), &out, [(&input).into()], &mut |device, launch, out, [x]| {
             device.exp(launch, out, x)
         })?;
         Ok(())
@@ -451,12 +460,15 @@ pub unsafe extern "C" fn diopiExpInp(
     ctx: diopi_runtime::ffi::diopiContextHandle_t,
     input: diopi_runtime::ffi::diopiTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiExpInp", ctx, |call| {
+    enter("diopiExpInp", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let input = unsafe { call.tensor("input", input)? };
-        call.write(&Method::new("exp", FLOAT), &input, [(&input).into()], |device, launch, out, [x]| {
-            device.exp(launch, out, x)
-        })?;
+        call.write(
+            &Method::new("exp", FLOAT),
+            &input,
+            [(&input).into()],
+            &mut |device, launch, out, [x]| device.exp(launch, out, x),
+        )?;
         Ok(())
     })
 }
@@ -475,12 +487,15 @@ pub unsafe extern "C" fn diopiExpm1(
     out: diopi_runtime::ffi::diopiTensorHandle_t,
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiExpm1", ctx, |call| {
+    enter("diopiExpm1", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, input) = unsafe { (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?) };
-        call.write(&Method::new("expm1", FLOAT), &out, [(&input).into()], |device, launch, out, [x]| {
-            device.expm1(launch, out, x)
-        })?;
+        call.write(
+            &Method::new("expm1", FLOAT),
+            &out,
+            [(&input).into()],
+            &mut |device, launch, out, [x]| device.expm1(launch, out, x),
+        )?;
         Ok(())
     })
 }
@@ -498,12 +513,15 @@ pub unsafe extern "C" fn diopiExpm1Inp(
     ctx: diopi_runtime::ffi::diopiContextHandle_t,
     input: diopi_runtime::ffi::diopiTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiExpm1Inp", ctx, |call| {
+    enter("diopiExpm1Inp", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let input = unsafe { call.tensor("input", input)? };
-        call.write(&Method::new("expm1", FLOAT), &input, [(&input).into()], |device, launch, out, [x]| {
-            device.expm1(launch, out, x)
-        })?;
+        call.write(
+            &Method::new("expm1", FLOAT),
+            &input,
+            [(&input).into()],
+            &mut |device, launch, out, [x]| device.expm1(launch, out, x),
+        )?;
         Ok(())
     })
 }
@@ -522,10 +540,10 @@ pub unsafe extern "C" fn diopiLog(
     out: diopi_runtime::ffi::diopiTensorHandle_t,
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiLog", ctx, |call| {
+    enter("diopiLog", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, input) = unsafe { (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?) };
-        call.write(&Method::new("log", FLOAT), &out, [(&input).into()], |device, launch, out, [x]| {
+        call.write(&Method::new("log", FLOAT), &out, [(&input).into()], &mut |device, launch, out, [x]| {
             device.log(launch, out, x)
         })?;
         Ok(())
@@ -545,12 +563,15 @@ pub unsafe extern "C" fn diopiLogInp(
     ctx: diopi_runtime::ffi::diopiContextHandle_t,
     input: diopi_runtime::ffi::diopiTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiLogInp", ctx, |call| {
+    enter("diopiLogInp", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let input = unsafe { call.tensor("input", input)? };
-        call.write(&Method::new("log", FLOAT), &input, [(&input).into()], |device, launch, out, [x]| {
-            device.log(launch, out, x)
-        })?;
+        call.write(
+            &Method::new("log", FLOAT),
+            &input,
+            [(&input).into()],
+            &mut |device, launch, out, [x]| device.log(launch, out, x),
+        )?;
         Ok(())
     })
 }
@@ -569,10 +590,10 @@ pub unsafe extern "C" fn diopiLog2(
     out: diopi_runtime::ffi::diopiTensorHandle_t,
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiLog2", ctx, |call| {
+    enter("diopiLog2", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, input) = unsafe { (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?) };
-        call.write(&Method::new("log2", FLOAT), &out, [(&input).into()], |device, launch, out, [x]| {
+        call.write(&Method::new("log2", FLOAT), &out, [(&input).into()], &mut |device, launch, out, [x]| {
             device.log2(launch, out, x)
         })?;
         Ok(())
@@ -592,12 +613,15 @@ pub unsafe extern "C" fn diopiLog2Inp(
     ctx: diopi_runtime::ffi::diopiContextHandle_t,
     input: diopi_runtime::ffi::diopiTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiLog2Inp", ctx, |call| {
+    enter("diopiLog2Inp", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let input = unsafe { call.tensor("input", input)? };
-        call.write(&Method::new("log2", FLOAT), &input, [(&input).into()], |device, launch, out, [x]| {
-            device.log2(launch, out, x)
-        })?;
+        call.write(
+            &Method::new("log2", FLOAT),
+            &input,
+            [(&input).into()],
+            &mut |device, launch, out, [x]| device.log2(launch, out, x),
+        )?;
         Ok(())
     })
 }
@@ -616,12 +640,15 @@ pub unsafe extern "C" fn diopiLog10(
     out: diopi_runtime::ffi::diopiTensorHandle_t,
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiLog10", ctx, |call| {
+    enter("diopiLog10", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, input) = unsafe { (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?) };
-        call.write(&Method::new("log10", FLOAT), &out, [(&input).into()], |device, launch, out, [x]| {
-            device.log10(launch, out, x)
-        })?;
+        call.write(
+            &Method::new("log10", FLOAT),
+            &out,
+            [(&input).into()],
+            &mut |device, launch, out, [x]| device.log10(launch, out, x),
+        )?;
         Ok(())
     })
 }
@@ -639,12 +666,15 @@ pub unsafe extern "C" fn diopiLog10Inp(
     ctx: diopi_runtime::ffi::diopiContextHandle_t,
     input: diopi_runtime::ffi::diopiTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiLog10Inp", ctx, |call| {
+    enter("diopiLog10Inp", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let input = unsafe { call.tensor("input", input)? };
-        call.write(&Method::new("log10", FLOAT), &input, [(&input).into()], |device, launch, out, [x]| {
-            device.log10(launch, out, x)
-        })?;
+        call.write(
+            &Method::new("log10", FLOAT),
+            &input,
+            [(&input).into()],
+            &mut |device, launch, out, [x]| device.log10(launch, out, x),
+        )?;
         Ok(())
     })
 }
@@ -663,12 +693,15 @@ pub unsafe extern "C" fn diopiLog1p(
     out: diopi_runtime::ffi::diopiTensorHandle_t,
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiLog1p", ctx, |call| {
+    enter("diopiLog1p", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, input) = unsafe { (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?) };
-        call.write(&Method::new("log1p", FLOAT), &out, [(&input).into()], |device, launch, out, [x]| {
-            device.log1p(launch, out, x)
-        })?;
+        call.write(
+            &Method::new("log1p", FLOAT),
+            &out,
+            [(&input).into()],
+            &mut |device, launch, out, [x]| device.log1p(launch, out, x),
+        )?;
         Ok(())
     })
 }
@@ -686,12 +719,15 @@ pub unsafe extern "C" fn diopiLog1pInp(
     ctx: diopi_runtime::ffi::diopiContextHandle_t,
     input: diopi_runtime::ffi::diopiTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiLog1pInp", ctx, |call| {
+    enter("diopiLog1pInp", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let input = unsafe { call.tensor("input", input)? };
-        call.write(&Method::new("log1p", FLOAT), &input, [(&input).into()], |device, launch, out, [x]| {
-            device.log1p(launch, out, x)
-        })?;
+        call.write(
+            &Method::new("log1p", FLOAT),
+            &input,
+            [(&input).into()],
+            &mut |device, launch, out, [x]| device.log1p(launch, out, x),
+        )?;
         Ok(())
     })
 }
@@ -710,10 +746,10 @@ pub unsafe extern "C" fn diopiErf(
     out: diopi_runtime::ffi::diopiTensorHandle_t,
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiErf", ctx, |call| {
+    enter("diopiErf", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, input) = unsafe { (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?) };
-        call.write(&Method::new("erf", FLOAT), &out, [(&input).into()], |device, launch, out, [x]| {
+        call.write(&Method::new("erf", FLOAT), &out, [(&input).into()], &mut |device, launch, out, [x]| {
             device.erf(launch, out, x)
         })?;
         Ok(())
@@ -733,12 +769,15 @@ pub unsafe extern "C" fn diopiErfInp(
     ctx: diopi_runtime::ffi::diopiContextHandle_t,
     input: diopi_runtime::ffi::diopiTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiErfInp", ctx, |call| {
+    enter("diopiErfInp", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let input = unsafe { call.tensor("input", input)? };
-        call.write(&Method::new("erf", FLOAT), &input, [(&input).into()], |device, launch, out, [x]| {
-            device.erf(launch, out, x)
-        })?;
+        call.write(
+            &Method::new("erf", FLOAT),
+            &input,
+            [(&input).into()],
+            &mut |device, launch, out, [x]| device.erf(launch, out, x),
+        )?;
         Ok(())
     })
 }
@@ -757,12 +796,12 @@ pub unsafe extern "C" fn diopiErfinv(
     out: diopi_runtime::ffi::diopiTensorHandle_t,
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiErfinv", ctx, |call| {
+    enter("diopiErfinv", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, input) = unsafe { (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?) };
         let part_1 = rules::to(call, &input, &out)?;
         let mut out_result = call.output(&out, part_1.data_type(), &[&part_1])?;
-        call.run(&Method::new("erfinv", FLOAT), part_1.data_type(), |device, launch| {
+        call.run(&Method::new("erfinv", FLOAT), part_1.data_type(), &mut |device, launch| {
             device.erfinv(launch, out_result.elements(), part_1.elements())
         })?;
         out_result.finish()?;
@@ -783,11 +822,11 @@ pub unsafe extern "C" fn diopiErfinvInp(
     ctx: diopi_runtime::ffi::diopiContextHandle_t,
     input: diopi_runtime::ffi::diopiTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiErfinvInp", ctx, |call| {
+    enter("diopiErfinvInp", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let input = unsafe { call.tensor("input", input)? };
         let mut out_result = call.output(&input, input.data_type(), &[&input])?;
-        call.run(&Method::new("erfinv", FLOAT), input.data_type(), |device, launch| {
+        call.run(&Method::new("erfinv", FLOAT), input.data_type(), &mut |device, launch| {
             device.erfinv(launch, out_result.elements(), input.elements())
         })?;
         out_result.finish()?;

@@ -32,7 +32,7 @@ pub unsafe extern "C" fn diopiFlashAttention(
     window_size_left: i32,
     window_size_right: i32,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiFlashAttention", ctx, |call| {
+    enter("diopiFlashAttention", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (attention_out, softmax_lse, r#gen, q, k, v, alibi_slopes) = unsafe {
             (
@@ -99,7 +99,7 @@ pub unsafe extern "C" fn diopiFlashAttentionBackward(
     window_size_left: i32,
     window_size_right: i32,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiFlashAttentionBackward", ctx, |call| {
+    enter("diopiFlashAttentionBackward", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (grad_q, grad_k, grad_v, grad_output, r#gen, q, k, v, alibi_slopes) = unsafe {
             (
@@ -169,7 +169,7 @@ pub unsafe extern "C" fn diopiFlashAttentionVarLen(
     window_size_left: i32,
     window_size_right: i32,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiFlashAttentionVarLen", ctx, |call| {
+    enter("diopiFlashAttentionVarLen", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (attention_out, softmax_lse, r#gen, q, k, v, cum_seq_q, cum_seq_kv, alibi_slopes) = unsafe {
             (
@@ -244,7 +244,7 @@ pub unsafe extern "C" fn diopiFlashAttentionVarLenBackward(
     window_size_left: i32,
     window_size_right: i32,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiFlashAttentionVarLenBackward", ctx, |call| {
+    enter("diopiFlashAttentionVarLenBackward", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (grad_q, grad_k, grad_v, grad_output, r#gen, q, k, v, cum_seq_q, cum_seq_kv, alibi_slopes) = unsafe {
             (
@@ -320,7 +320,7 @@ pub unsafe extern "C" fn diopiCustomizedFlashAttention(
     head_num: i32,
     input_layout: *const c_char,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiCustomizedFlashAttention", ctx, |call| {
+    enter("diopiCustomizedFlashAttention", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (
             attention_out,
@@ -415,7 +415,7 @@ pub unsafe extern "C" fn diopiCustomizedFlashAttentionBackward(
     head_num: i32,
     input_layout: *const c_char,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiCustomizedFlashAttentionBackward", ctx, |call| {
+    enter("diopiCustomizedFlashAttentionBackward", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (
             grad_q,
@@ -506,7 +506,7 @@ pub unsafe extern "C" fn diopiCustomizedFlashAttentionVarLen(
     window_size_left: i32,
     window_size_right: i32,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiCustomizedFlashAttentionVarLen", ctx, |call| {
+    enter("diopiCustomizedFlashAttentionVarLen", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (
             attention_out,
@@ -605,7 +605,7 @@ pub unsafe extern "C" fn diopiCustomizedFlashAttentionVarLenBackward(
     window_size_left: i32,
     window_size_right: i32,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiCustomizedFlashAttentionVarLenBackward", ctx, |call| {
+    enter("diopiCustomizedFlashAttentionVarLenBackward", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (
             grad_q,

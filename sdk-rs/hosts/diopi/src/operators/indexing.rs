@@ -22,7 +22,7 @@ pub unsafe extern "C" fn diopiIndex(
     indices: *const diopi_runtime::ffi::diopiConstTensorHandle_t,
     nums: i64,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiIndex", ctx, |call| {
+    enter("diopiIndex", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, input, indices) = unsafe {
             (
@@ -53,7 +53,7 @@ pub unsafe extern "C" fn diopiIndexBackward(
     nums: i64,
     grad_output: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiIndexBackward", ctx, |call| {
+    enter("diopiIndexBackward", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (grad_input, zeros_like_input, indices, grad_output) = unsafe {
             (
@@ -86,7 +86,7 @@ pub unsafe extern "C" fn diopiIndexPut(
     indices_counts: i64,
     accumulate: bool,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiIndexPut", ctx, |call| {
+    enter("diopiIndexPut", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, input, values, indices) = unsafe {
             (
@@ -118,7 +118,7 @@ pub unsafe extern "C" fn diopiIndexPutInp(
     indices_counts: i64,
     accumulate: bool,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiIndexPutInp", ctx, |call| {
+    enter("diopiIndexPutInp", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (input, values, indices) = unsafe {
             (
@@ -148,7 +148,7 @@ pub unsafe extern "C" fn diopiIndexSelect(
     dim: i64,
     index: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiIndexSelect", ctx, |call| {
+    enter("diopiIndexSelect", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, input, index) = unsafe {
             (
@@ -179,7 +179,7 @@ pub unsafe extern "C" fn diopiIndexSelectBackward(
     dim: i64,
     index: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiIndexSelectBackward", ctx, |call| {
+    enter("diopiIndexSelectBackward", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (grad_input, grad, input_sizes, index) = unsafe {
             (
@@ -211,7 +211,7 @@ pub unsafe extern "C" fn diopiIndexFillScalar(
     index: diopi_runtime::ffi::diopiConstTensorHandle_t,
     value: *const diopi_runtime::ffi::diopiScalar_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiIndexFillScalar", ctx, |call| {
+    enter("diopiIndexFillScalar", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, input, index, value) = unsafe {
             (
@@ -242,7 +242,7 @@ pub unsafe extern "C" fn diopiIndexFillInpScalar(
     index: diopi_runtime::ffi::diopiConstTensorHandle_t,
     value: *const diopi_runtime::ffi::diopiScalar_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiIndexFillInpScalar", ctx, |call| {
+    enter("diopiIndexFillInpScalar", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (input, index, value) = unsafe {
             (
@@ -273,7 +273,7 @@ pub unsafe extern "C" fn diopiIndexFill(
     index: diopi_runtime::ffi::diopiConstTensorHandle_t,
     value: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiIndexFill", ctx, |call| {
+    enter("diopiIndexFill", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, input, index, value) = unsafe {
             (
@@ -304,7 +304,7 @@ pub unsafe extern "C" fn diopiIndexFillInp(
     index: diopi_runtime::ffi::diopiConstTensorHandle_t,
     value: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiIndexFillInp", ctx, |call| {
+    enter("diopiIndexFillInp", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (input, index, value) = unsafe {
             (
@@ -334,7 +334,7 @@ pub unsafe extern "C" fn diopiSelect(
     dim: i64,
     index: i64,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiSelect", ctx, |call| {
+    enter("diopiSelect", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, input) = unsafe { (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?) };
         rules::indexing::select(call, &out, &input, dim, index)?;
@@ -359,7 +359,7 @@ pub unsafe extern "C" fn diopiSelectBackward(
     dim: i64,
     index: i64,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiSelectBackward", ctx, |call| {
+    enter("diopiSelectBackward", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (grad_input, grad_output, input_sizes) = unsafe {
             (
@@ -390,7 +390,7 @@ pub unsafe extern "C" fn diopiSelectScatter(
     dim: i64,
     index: i64,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiSelectScatter", ctx, |call| {
+    enter("diopiSelectScatter", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, input, src) = unsafe {
             (
@@ -422,7 +422,7 @@ pub unsafe extern "C" fn diopiSlice(
     end: i64,
     step: i64,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiSlice", ctx, |call| {
+    enter("diopiSlice", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (null_out, input) =
             unsafe { (call.tensor("null_out", null_out)?, call.tensor("input", input.cast_mut())?) };
@@ -451,7 +451,7 @@ pub unsafe extern "C" fn diopiSliceBackward(
     end: i64,
     step: i64,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiSliceBackward", ctx, |call| {
+    enter("diopiSliceBackward", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (grad_input, grad_output, input_sizes) = unsafe {
             (
@@ -485,7 +485,7 @@ pub unsafe extern "C" fn diopiSliceScatter(
     end: i64,
     step: i64,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiSliceScatter", ctx, |call| {
+    enter("diopiSliceScatter", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, input, src) = unsafe {
             (
@@ -515,7 +515,7 @@ pub unsafe extern "C" fn diopiGather(
     dim: i64,
     index: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiGather", ctx, |call| {
+    enter("diopiGather", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, input, index) = unsafe {
             (
@@ -546,7 +546,7 @@ pub unsafe extern "C" fn diopiGatherBackward(
     dim: i64,
     index: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiGatherBackward", ctx, |call| {
+    enter("diopiGatherBackward", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (grad_input, grad_output, index) = unsafe {
             (
@@ -578,7 +578,7 @@ pub unsafe extern "C" fn diopiScatter(
     index: diopi_runtime::ffi::diopiConstTensorHandle_t,
     reduce: *const c_char,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiScatter", ctx, |call| {
+    enter("diopiScatter", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, input, src, index, reduce) = unsafe {
             (
@@ -611,7 +611,7 @@ pub unsafe extern "C" fn diopiScatterInp(
     index: diopi_runtime::ffi::diopiConstTensorHandle_t,
     reduce: *const c_char,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiScatterInp", ctx, |call| {
+    enter("diopiScatterInp", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (input, src, index, reduce) = unsafe {
             (
@@ -644,7 +644,7 @@ pub unsafe extern "C" fn diopiScatterScalar(
     index: diopi_runtime::ffi::diopiConstTensorHandle_t,
     reduce: *const c_char,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiScatterScalar", ctx, |call| {
+    enter("diopiScatterScalar", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, input, value, index, reduce) = unsafe {
             (
@@ -677,7 +677,7 @@ pub unsafe extern "C" fn diopiScatterInpScalar(
     index: diopi_runtime::ffi::diopiConstTensorHandle_t,
     reduce: *const c_char,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiScatterInpScalar", ctx, |call| {
+    enter("diopiScatterInpScalar", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (input, value, index, reduce) = unsafe {
             (

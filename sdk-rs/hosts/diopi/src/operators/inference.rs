@@ -25,7 +25,7 @@ pub unsafe extern "C" fn diopiApplyPenalty(
     p_cumsum_seq_len: diopi_runtime::ffi::diopiConstTensorHandle_t,
     _p_max_len_in_batch: i32,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiApplyPenalty", ctx, |call| {
+    enter("diopiApplyPenalty", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (logits, presence_penalty, frequency_penalty, p_token_ids, p_token_counts, p_cumsum_seq_len) = unsafe {
             (
@@ -68,7 +68,7 @@ pub unsafe extern "C" fn diopiApplyPenaltyV2(
     p_token_ids: diopi_runtime::ffi::diopiConstTensorHandle_t,
     p_token_counts: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiApplyPenaltyV2", ctx, |call| {
+    enter("diopiApplyPenaltyV2", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (logits, presence_penalty, frequency_penalty, repetition_penalty, p_token_ids, p_token_counts) = unsafe {
             (
@@ -108,7 +108,7 @@ pub unsafe extern "C" fn diopiDestIndexCopyKV(
     k: diopi_runtime::ffi::diopiConstTensorHandle_t,
     dest_loc: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiDestIndexCopyKV", ctx, |call| {
+    enter("diopiDestIndexCopyKV", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, k, dest_loc) = unsafe {
             (
@@ -118,7 +118,7 @@ pub unsafe extern "C" fn diopiDestIndexCopyKV(
             )
         };
         let mut out_result = call.output(&out, out.data_type(), &[&out, &dest_loc, &k])?;
-        call.run(&Method::new("scatter", FLOAT | INTEGER), out.data_type(), |device, launch| {
+        call.run(&Method::new("scatter", FLOAT | INTEGER), out.data_type(), &mut |device, launch| {
             device.scatter(
                 launch,
                 out_result.elements(),
@@ -153,7 +153,7 @@ pub unsafe extern "C" fn diopiTokenAttentionInference(
     b_seq_len: diopi_runtime::ffi::diopiConstTensorHandle_t,
     max_input_len: i32,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiTokenAttentionInference", ctx, |call| {
+    enter("diopiTokenAttentionInference", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (token_attention_out, q, k, b_loc, b_start_loc, b_seq_len) = unsafe {
             (
@@ -200,7 +200,7 @@ pub unsafe extern "C" fn diopiTokenSoftmaxReduceVInference(
     max_input_len: i32,
     _other_kv_index: i32,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiTokenSoftmaxReduceVInference", ctx, |call| {
+    enter("diopiTokenSoftmaxReduceVInference", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, logics, v, b_loc, b_start_loc, b_seq_len) = unsafe {
             (
@@ -237,7 +237,7 @@ pub unsafe extern "C" fn diopiContextAttentionInference(
     b_seq_len: diopi_runtime::ffi::diopiConstTensorHandle_t,
     _max_input_len: i32,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiContextAttentionInference", ctx, |call| {
+    enter("diopiContextAttentionInference", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (context_attention_out, q, k, v, b_start_loc, b_seq_len) = unsafe {
             (
@@ -278,7 +278,7 @@ pub unsafe extern "C" fn diopiPagedAttention(
     block_table: diopi_runtime::ffi::diopiConstTensorHandle_t,
     block_size: i64,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiPagedAttention", ctx, |call| {
+    enter("diopiPagedAttention", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, q, k, v, atten_mask, actual_seq_lengths, block_table) = unsafe {
             (
@@ -332,7 +332,7 @@ pub unsafe extern "C" fn diopiPromptFlashAttention(
     num_kv_heads: i64,
     dim: i64,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiPromptFlashAttention", ctx, |call| {
+    enter("diopiPromptFlashAttention", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, query, key, value, atten_mask, actual_seq_lengths) = unsafe {
             (

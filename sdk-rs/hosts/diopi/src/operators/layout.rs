@@ -20,7 +20,7 @@ pub unsafe extern "C" fn diopiCopyInp(
     src: diopi_runtime::ffi::diopiConstTensorHandle_t,
     dest: diopi_runtime::ffi::diopiTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiCopyInp", ctx, |call| {
+    enter("diopiCopyInp", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (src, dest) = unsafe { (call.tensor("src", src.cast_mut())?, call.tensor("dest", dest)?) };
         rules::layout::copy(call, &dest, &src)?;
@@ -42,7 +42,7 @@ pub unsafe extern "C" fn diopiCastDtype(
     out: diopi_runtime::ffi::diopiTensorHandle_t,
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiCastDtype", ctx, |call| {
+    enter("diopiCastDtype", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, input) = unsafe { (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?) };
         rules::layout::copy(call, &out, &input)?;
@@ -65,7 +65,7 @@ pub unsafe extern "C" fn diopiContiguous(
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
     memory_format: diopi_runtime::MemoryFormat,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiContiguous", ctx, |call| {
+    enter("diopiContiguous", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, input) = unsafe { (call.place("out", out)?, call.tensor("input", input.cast_mut())?) };
         rules::layout::contiguous(call, out, &input, memory_format)?;
@@ -89,7 +89,7 @@ pub unsafe extern "C" fn diopiCat(
     num_inputs: i64,
     dim: i64,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiCat", ctx, |call| {
+    enter("diopiCat", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, tensors) =
             unsafe { (call.tensor("out", out)?, call.tensors("tensors", tensors.cast(), num_inputs)?) };
@@ -114,7 +114,7 @@ pub unsafe extern "C" fn diopiStack(
     num_tensors: i64,
     dim: i64,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiStack", ctx, |call| {
+    enter("diopiStack", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, tensors) =
             unsafe { (call.tensor("out", out)?, call.tensors("tensors", tensors.cast(), num_tensors)?) };
@@ -140,7 +140,7 @@ pub unsafe extern "C" fn diopiSplitWithSizes(
     split_sizes: diopi_runtime::ffi::diopiSize_t,
     dim: i64,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiSplitWithSizes", ctx, |call| {
+    enter("diopiSplitWithSizes", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (outs, input, split_sizes) = unsafe {
             (
@@ -170,7 +170,7 @@ pub unsafe extern "C" fn diopiTranspose(
     dim0: i64,
     dim1: i64,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiTranspose", ctx, |call| {
+    enter("diopiTranspose", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, input) = unsafe { (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?) };
         rules::layout::transpose(call, &out, &input, dim0, dim1)?;
@@ -193,7 +193,7 @@ pub unsafe extern "C" fn diopiPermute(
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
     dims: diopi_runtime::ffi::diopiSize_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiPermute", ctx, |call| {
+    enter("diopiPermute", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, input, dims) = unsafe {
             (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?, call.integers("dims", dims)?)
@@ -217,7 +217,7 @@ pub unsafe extern "C" fn diopiExpand(
     out: diopi_runtime::ffi::diopiTensorHandle_t,
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiExpand", ctx, |call| {
+    enter("diopiExpand", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, input) = unsafe { (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?) };
         rules::layout::copy(call, &out, &input)?;
@@ -240,7 +240,7 @@ pub unsafe extern "C" fn diopiRepeat(
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
     repeats_size: diopi_runtime::ffi::diopiSize_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiRepeat", ctx, |call| {
+    enter("diopiRepeat", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, input, repeats_size) = unsafe {
             (
@@ -270,7 +270,7 @@ pub unsafe extern "C" fn diopiRoll(
     shifts: diopi_runtime::ffi::diopiSize_t,
     dims: diopi_runtime::ffi::diopiSize_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiRoll", ctx, |call| {
+    enter("diopiRoll", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, input, shifts, dims) = unsafe {
             (
@@ -300,7 +300,7 @@ pub unsafe extern "C" fn diopiFlip(
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
     dims: diopi_runtime::ffi::diopiSize_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiFlip", ctx, |call| {
+    enter("diopiFlip", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, input, dims) = unsafe {
             (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?, call.integers("dims", dims)?)
@@ -327,7 +327,7 @@ pub unsafe extern "C" fn diopiPad(
     mode: *const c_char,
     value: *const f64,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiPad", ctx, |call| {
+    enter("diopiPad", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, input, pad, mode, value) = unsafe {
             (
@@ -358,7 +358,7 @@ pub unsafe extern "C" fn diopiTril(
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
     diagonal: i64,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiTril", ctx, |call| {
+    enter("diopiTril", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, input) = unsafe { (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?) };
         rules::layout::triangle(call, &out, &input, diagonal, true)?;
@@ -381,7 +381,7 @@ pub unsafe extern "C" fn diopiTriu(
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
     diagonal: i64,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiTriu", ctx, |call| {
+    enter("diopiTriu", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, input) = unsafe { (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?) };
         rules::layout::triangle(call, &out, &input, diagonal, false)?;
@@ -403,7 +403,7 @@ pub unsafe extern "C" fn diopiTriuInp(
     input: diopi_runtime::ffi::diopiTensorHandle_t,
     diagonal: i64,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiTriuInp", ctx, |call| {
+    enter("diopiTriuInp", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let input = unsafe { call.tensor("input", input)? };
         rules::layout::triangle(call, &input, &input, diagonal, false)?;

@@ -25,7 +25,7 @@ pub unsafe extern "C" fn diopiCrossEntropyLoss(
     ignore_index: i64,
     label_smoothing: f64,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiCrossEntropyLoss", ctx, |call| {
+    enter("diopiCrossEntropyLoss", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, input, target, weight) = unsafe {
             (
@@ -70,7 +70,7 @@ pub unsafe extern "C" fn diopiCrossEntropyLossBackward(
     ignore_index: i64,
     label_smoothing: f64,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiCrossEntropyLossBackward", ctx, |call| {
+    enter("diopiCrossEntropyLossBackward", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (grad_input, grad_output, input, target, weight) = unsafe {
             (
@@ -114,7 +114,7 @@ pub unsafe extern "C" fn diopiNLLLoss(
     reduction: diopi_runtime::Reduction,
     ignore_index: i64,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiNLLLoss", ctx, |call| {
+    enter("diopiNLLLoss", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, input, target, weight) = unsafe {
             (
@@ -158,7 +158,7 @@ pub unsafe extern "C" fn diopiNLLLossBackward(
     reduction: diopi_runtime::Reduction,
     ignore_index: i64,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiNLLLossBackward", ctx, |call| {
+    enter("diopiNLLLossBackward", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (grad_input, grad_output, input, target, weight) = unsafe {
             (
@@ -203,7 +203,7 @@ pub unsafe extern "C" fn diopiNLLLossV2(
     reduction: diopi_runtime::Reduction,
     ignore_index: i64,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiNLLLossV2", ctx, |call| {
+    enter("diopiNLLLossV2", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, total_weight, input, target, weight) = unsafe {
             (
@@ -249,7 +249,7 @@ pub unsafe extern "C" fn diopiNLLLossV2Backward(
     reduction: diopi_runtime::Reduction,
     ignore_index: i64,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiNLLLossV2Backward", ctx, |call| {
+    enter("diopiNLLLossV2Backward", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (grad_input, grad_output, target, weight, total_weight) = unsafe {
             (
@@ -297,7 +297,7 @@ pub unsafe extern "C" fn diopiCTCLoss(
     reduction: diopi_runtime::Reduction,
     zero_infinity: bool,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiCTCLoss", ctx, |call| {
+    enter("diopiCTCLoss", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, neg_log_likelihood, log_alpha, log_probs, targets, input_lengths, target_lengths) = unsafe {
             (
@@ -351,7 +351,7 @@ pub unsafe extern "C" fn diopiCTCLossBackward(
     reduction: diopi_runtime::Reduction,
     zero_infinity: bool,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiCTCLossBackward", ctx, |call| {
+    enter("diopiCTCLossBackward", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (grad_input, grad_output, log_probs, targets, input_lengths, target_lengths) = unsafe {
             (

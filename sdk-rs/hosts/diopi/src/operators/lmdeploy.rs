@@ -25,7 +25,7 @@ pub unsafe extern "C" fn diopiFusedSiluFfnInp(
     workspace_size: *mut i64,
     _fusion_level: i64,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiFusedSiluFfnInp", ctx, |call| {
+    enter("diopiFusedSiluFfnInp", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (inoutput, weight1, weight2, weight3, workspace, workspace_size) = unsafe {
             (
@@ -65,7 +65,7 @@ pub unsafe extern "C" fn diopiRootMeanSquareNormInp(
     scale: diopi_runtime::ffi::diopiConstTensorHandle_t,
     eps: f32,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiRootMeanSquareNormInp", ctx, |call| {
+    enter("diopiRootMeanSquareNormInp", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (inoutput, scale) =
             unsafe { (call.tensor("inoutput", inoutput)?, call.tensor("scale", scale.cast_mut())?) };
@@ -91,7 +91,7 @@ pub unsafe extern "C" fn diopiFusedAddRootMeanSquareNormInp(
     scale: diopi_runtime::ffi::diopiConstTensorHandle_t,
     eps: f32,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiFusedAddRootMeanSquareNormInp", ctx, |call| {
+    enter("diopiFusedAddRootMeanSquareNormInp", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (inoutput, residual, bias, scale) = unsafe {
             (
@@ -126,7 +126,7 @@ pub unsafe extern "C" fn diopiGatherOutput(
     _max_output_len: i64,
     _batch_size: i64,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiGatherOutput", ctx, |call| {
+    enter("diopiGatherOutput", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (output_ids, ids, context_length) = unsafe {
             (
@@ -155,7 +155,7 @@ pub unsafe extern "C" fn diopiPlusScalarInp(
     val: i64,
     size: i64,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiPlusScalarInp", ctx, |call| {
+    enter("diopiPlusScalarInp", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let inoutput = unsafe { call.tensor("inoutput", inoutput)? };
         rules::lmdeploy::add_to_first(call, &inoutput, val, size)?;
@@ -179,7 +179,7 @@ pub unsafe extern "C" fn diopiUpdatePaddingCount(
     max_input_length: i64,
     _batch_size: i64,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiUpdatePaddingCount", ctx, |call| {
+    enter("diopiUpdatePaddingCount", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (total_padding_count, input_lengths) = unsafe {
             (
@@ -209,7 +209,7 @@ pub unsafe extern "C" fn diopiTransposeAxis01(
     dim1: i64,
     dim2: i64,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiTransposeAxis01", ctx, |call| {
+    enter("diopiTransposeAxis01", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (output, input) =
             unsafe { (call.tensor("output", output)?, call.tensor("input", input.cast_mut())?) };
@@ -236,7 +236,7 @@ pub unsafe extern "C" fn diopiEmbeddingLookupPosEncoding(
     _hidden_units: i64,
     step: i64,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiEmbeddingLookupPosEncoding", ctx, |call| {
+    enter("diopiEmbeddingLookupPosEncoding", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (from_tensor, embedding_table, all_ids) = unsafe {
             (
@@ -267,7 +267,7 @@ pub unsafe extern "C" fn diopiInputIdsEmbeddingLookupPosEncoding(
     _input_lengths: i64,
     _hidden_units: i64,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiInputIdsEmbeddingLookupPosEncoding", ctx, |call| {
+    enter("diopiInputIdsEmbeddingLookupPosEncoding", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (from_tensor, input_ids, embedding_table) = unsafe {
             (
@@ -303,7 +303,7 @@ pub unsafe extern "C" fn diopiBanBadWordsInp(
     vocab_size: i64,
     step: i64,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiBanBadWordsInp", ctx, |call| {
+    enter("diopiBanBadWordsInp", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (logits, output_ids, bad_words) = unsafe {
             (
@@ -337,7 +337,7 @@ pub unsafe extern "C" fn diopiStopWordsCriterion(
     _batch_size: i64,
     step: i64,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiStopWordsCriterion", ctx, |call| {
+    enter("diopiStopWordsCriterion", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (output_ids, stop_words, finished) = unsafe {
             (
@@ -369,7 +369,7 @@ pub unsafe extern "C" fn diopiLengthCriterion(
     _batch_size: i64,
     step: i64,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiLengthCriterion", ctx, |call| {
+    enter("diopiLengthCriterion", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (finished, should_stop, finished_sum, sequence_limit_length) = unsafe {
             (
@@ -413,7 +413,7 @@ pub unsafe extern "C" fn diopiBatchApplyRepetitionPenaltyInp(
     step: i64,
     penalty_type: i64,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiBatchApplyRepetitionPenaltyInp", ctx, |call| {
+    enter("diopiBatchApplyRepetitionPenaltyInp", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (logits, penalties, output_ids, input_lengths) = unsafe {
             (
@@ -455,7 +455,7 @@ pub unsafe extern "C" fn diopiBatchApplyTemperaturePenaltyInp(
     vocab_size: i64,
     _vocab_size_padd: i64,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiBatchApplyTemperaturePenaltyInp", ctx, |call| {
+    enter("diopiBatchApplyTemperaturePenaltyInp", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (logits, bias, temperatures) = unsafe {
             (
@@ -490,7 +490,7 @@ pub unsafe extern "C" fn diopiSetupTopkRuntimeArgsInp(
     top_p: f32,
     top_ps_size: i64,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiSetupTopkRuntimeArgsInp", ctx, |call| {
+    enter("diopiSetupTopkRuntimeArgsInp", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (top_ks, top_ps, skip_decode) = unsafe {
             (
@@ -542,7 +542,7 @@ pub unsafe extern "C" fn diopiSetupToppRuntimeArgsInp(
     top_p_reset_ids_buf: diopi_runtime::ffi::diopiTensorHandle_t,
     top_p_reset_ids: i64,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiSetupToppRuntimeArgsInp", ctx, |call| {
+    enter("diopiSetupToppRuntimeArgsInp", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (
             top_ks,

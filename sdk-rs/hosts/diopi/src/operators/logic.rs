@@ -20,7 +20,7 @@ pub unsafe extern "C" fn diopiLogicalAnd(
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
     other: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiLogicalAnd", ctx, |call| {
+    enter("diopiLogicalAnd", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, input, other) = unsafe {
             (
@@ -33,7 +33,7 @@ pub unsafe extern "C" fn diopiLogicalAnd(
             &Method::new("logical_and", FLOAT | INTEGER | BOOL).yields_bool(),
             &out,
             [(&input).into(), (&other).into()],
-            |device, launch, out, [a, b]| device.logical_and(launch, out, a, b),
+            &mut |device, launch, out, [a, b]| device.logical_and(launch, out, a, b),
         )?;
         Ok(())
     })
@@ -53,7 +53,7 @@ pub unsafe extern "C" fn diopiLogicalAndInp(
     input: diopi_runtime::ffi::diopiTensorHandle_t,
     other: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiLogicalAndInp", ctx, |call| {
+    enter("diopiLogicalAndInp", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (input, other) =
             unsafe { (call.tensor("input", input)?, call.tensor("other", other.cast_mut())?) };
@@ -61,7 +61,7 @@ pub unsafe extern "C" fn diopiLogicalAndInp(
             &Method::new("logical_and", FLOAT | INTEGER | BOOL).yields_bool(),
             &input,
             [(&input).into(), (&other).into()],
-            |device, launch, out, [a, b]| device.logical_and(launch, out, a, b),
+            &mut |device, launch, out, [a, b]| device.logical_and(launch, out, a, b),
         )?;
         Ok(())
     })
@@ -82,7 +82,7 @@ pub unsafe extern "C" fn diopiLogicalOr(
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
     other: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiLogicalOr", ctx, |call| {
+    enter("diopiLogicalOr", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, input, other) = unsafe {
             (
@@ -95,7 +95,7 @@ pub unsafe extern "C" fn diopiLogicalOr(
             &Method::new("logical_or", FLOAT | INTEGER | BOOL).yields_bool(),
             &out,
             [(&input).into(), (&other).into()],
-            |device, launch, out, [a, b]| device.logical_or(launch, out, a, b),
+            &mut |device, launch, out, [a, b]| device.logical_or(launch, out, a, b),
         )?;
         Ok(())
     })
@@ -115,7 +115,7 @@ pub unsafe extern "C" fn diopiLogicalOrInp(
     input: diopi_runtime::ffi::diopiTensorHandle_t,
     other: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiLogicalOrInp", ctx, |call| {
+    enter("diopiLogicalOrInp", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (input, other) =
             unsafe { (call.tensor("input", input)?, call.tensor("other", other.cast_mut())?) };
@@ -123,7 +123,7 @@ pub unsafe extern "C" fn diopiLogicalOrInp(
             &Method::new("logical_or", FLOAT | INTEGER | BOOL).yields_bool(),
             &input,
             [(&input).into(), (&other).into()],
-            |device, launch, out, [a, b]| device.logical_or(launch, out, a, b),
+            &mut |device, launch, out, [a, b]| device.logical_or(launch, out, a, b),
         )?;
         Ok(())
     })
@@ -143,14 +143,14 @@ pub unsafe extern "C" fn diopiLogicalNot(
     out: diopi_runtime::ffi::diopiTensorHandle_t,
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiLogicalNot", ctx, |call| {
+    enter("diopiLogicalNot", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, input) = unsafe { (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?) };
         call.write(
             &Method::new("logical_not", FLOAT | INTEGER | BOOL).yields_bool(),
             &out,
             [(&input).into()],
-            |device, launch, out, [x]| device.logical_not(launch, out, x),
+            &mut |device, launch, out, [x]| device.logical_not(launch, out, x),
         )?;
         Ok(())
     })
@@ -169,14 +169,14 @@ pub unsafe extern "C" fn diopiLogicalNotInp(
     ctx: diopi_runtime::ffi::diopiContextHandle_t,
     input: diopi_runtime::ffi::diopiTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiLogicalNotInp", ctx, |call| {
+    enter("diopiLogicalNotInp", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let input = unsafe { call.tensor("input", input)? };
         call.write(
             &Method::new("logical_not", FLOAT | INTEGER | BOOL).yields_bool(),
             &input,
             [(&input).into()],
-            |device, launch, out, [x]| device.logical_not(launch, out, x),
+            &mut |device, launch, out, [x]| device.logical_not(launch, out, x),
         )?;
         Ok(())
     })
@@ -197,7 +197,7 @@ pub unsafe extern "C" fn diopiBitwiseAnd(
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
     other: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiBitwiseAnd", ctx, |call| {
+    enter("diopiBitwiseAnd", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, input, other) = unsafe {
             (
@@ -210,7 +210,7 @@ pub unsafe extern "C" fn diopiBitwiseAnd(
             &Method::new("bitwise_and", INTEGER | BOOL),
             &out,
             [(&input).into(), (&other).into()],
-            |device, launch, out, [a, b]| device.bitwise_and(launch, out, a, b),
+            &mut |device, launch, out, [a, b]| device.bitwise_and(launch, out, a, b),
         )?;
         Ok(())
     })
@@ -230,7 +230,7 @@ pub unsafe extern "C" fn diopiBitwiseAndInp(
     input: diopi_runtime::ffi::diopiTensorHandle_t,
     other: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiBitwiseAndInp", ctx, |call| {
+    enter("diopiBitwiseAndInp", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (input, other) =
             unsafe { (call.tensor("input", input)?, call.tensor("other", other.cast_mut())?) };
@@ -238,7 +238,7 @@ pub unsafe extern "C" fn diopiBitwiseAndInp(
             &Method::new("bitwise_and", INTEGER | BOOL),
             &input,
             [(&input).into(), (&other).into()],
-            |device, launch, out, [a, b]| device.bitwise_and(launch, out, a, b),
+            &mut |device, launch, out, [a, b]| device.bitwise_and(launch, out, a, b),
         )?;
         Ok(())
     })
@@ -259,7 +259,7 @@ pub unsafe extern "C" fn diopiBitwiseAndScalar(
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
     other: *const diopi_runtime::ffi::diopiScalar_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiBitwiseAndScalar", ctx, |call| {
+    enter("diopiBitwiseAndScalar", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, input, other) = unsafe {
             (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?, call.number("other", other)?)
@@ -268,7 +268,7 @@ pub unsafe extern "C" fn diopiBitwiseAndScalar(
             &Method::new("bitwise_and", INTEGER | BOOL),
             &out,
             [(&input).into(), other.into()],
-            |device, launch, out, [a, b]| device.bitwise_and(launch, out, a, b),
+            &mut |device, launch, out, [a, b]| device.bitwise_and(launch, out, a, b),
         )?;
         Ok(())
     })
@@ -288,14 +288,14 @@ pub unsafe extern "C" fn diopiBitwiseAndInpScalar(
     input: diopi_runtime::ffi::diopiTensorHandle_t,
     other: *const diopi_runtime::ffi::diopiScalar_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiBitwiseAndInpScalar", ctx, |call| {
+    enter("diopiBitwiseAndInpScalar", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (input, other) = unsafe { (call.tensor("input", input)?, call.number("other", other)?) };
         call.write(
             &Method::new("bitwise_and", INTEGER | BOOL),
             &input,
             [(&input).into(), other.into()],
-            |device, launch, out, [a, b]| device.bitwise_and(launch, out, a, b),
+            &mut |device, launch, out, [a, b]| device.bitwise_and(launch, out, a, b),
         )?;
         Ok(())
     })
@@ -316,7 +316,7 @@ pub unsafe extern "C" fn diopiBitwiseOr(
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
     other: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiBitwiseOr", ctx, |call| {
+    enter("diopiBitwiseOr", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, input, other) = unsafe {
             (
@@ -329,7 +329,7 @@ pub unsafe extern "C" fn diopiBitwiseOr(
             &Method::new("bitwise_or", INTEGER | BOOL),
             &out,
             [(&input).into(), (&other).into()],
-            |device, launch, out, [a, b]| device.bitwise_or(launch, out, a, b),
+            &mut |device, launch, out, [a, b]| device.bitwise_or(launch, out, a, b),
         )?;
         Ok(())
     })
@@ -349,7 +349,7 @@ pub unsafe extern "C" fn diopiBitwiseOrInp(
     input: diopi_runtime::ffi::diopiTensorHandle_t,
     other: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiBitwiseOrInp", ctx, |call| {
+    enter("diopiBitwiseOrInp", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (input, other) =
             unsafe { (call.tensor("input", input)?, call.tensor("other", other.cast_mut())?) };
@@ -357,7 +357,7 @@ pub unsafe extern "C" fn diopiBitwiseOrInp(
             &Method::new("bitwise_or", INTEGER | BOOL),
             &input,
             [(&input).into(), (&other).into()],
-            |device, launch, out, [a, b]| device.bitwise_or(launch, out, a, b),
+            &mut |device, launch, out, [a, b]| device.bitwise_or(launch, out, a, b),
         )?;
         Ok(())
     })
@@ -378,7 +378,7 @@ pub unsafe extern "C" fn diopiBitwiseOrScalar(
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
     other: *const diopi_runtime::ffi::diopiScalar_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiBitwiseOrScalar", ctx, |call| {
+    enter("diopiBitwiseOrScalar", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, input, other) = unsafe {
             (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?, call.number("other", other)?)
@@ -387,7 +387,7 @@ pub unsafe extern "C" fn diopiBitwiseOrScalar(
             &Method::new("bitwise_or", INTEGER | BOOL),
             &out,
             [(&input).into(), other.into()],
-            |device, launch, out, [a, b]| device.bitwise_or(launch, out, a, b),
+            &mut |device, launch, out, [a, b]| device.bitwise_or(launch, out, a, b),
         )?;
         Ok(())
     })
@@ -407,14 +407,14 @@ pub unsafe extern "C" fn diopiBitwiseOrInpScalar(
     input: diopi_runtime::ffi::diopiTensorHandle_t,
     other: *const diopi_runtime::ffi::diopiScalar_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiBitwiseOrInpScalar", ctx, |call| {
+    enter("diopiBitwiseOrInpScalar", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (input, other) = unsafe { (call.tensor("input", input)?, call.number("other", other)?) };
         call.write(
             &Method::new("bitwise_or", INTEGER | BOOL),
             &input,
             [(&input).into(), other.into()],
-            |device, launch, out, [a, b]| device.bitwise_or(launch, out, a, b),
+            &mut |device, launch, out, [a, b]| device.bitwise_or(launch, out, a, b),
         )?;
         Ok(())
     })
@@ -434,14 +434,14 @@ pub unsafe extern "C" fn diopiBitwiseNot(
     out: diopi_runtime::ffi::diopiTensorHandle_t,
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiBitwiseNot", ctx, |call| {
+    enter("diopiBitwiseNot", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, input) = unsafe { (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?) };
         call.write(
             &Method::new("bitwise_not", INTEGER | BOOL),
             &out,
             [(&input).into()],
-            |device, launch, out, [x]| device.bitwise_not(launch, out, x),
+            &mut |device, launch, out, [x]| device.bitwise_not(launch, out, x),
         )?;
         Ok(())
     })
@@ -460,14 +460,14 @@ pub unsafe extern "C" fn diopiBitwiseNotInp(
     ctx: diopi_runtime::ffi::diopiContextHandle_t,
     input: diopi_runtime::ffi::diopiTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiBitwiseNotInp", ctx, |call| {
+    enter("diopiBitwiseNotInp", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let input = unsafe { call.tensor("input", input)? };
         call.write(
             &Method::new("bitwise_not", INTEGER | BOOL),
             &input,
             [(&input).into()],
-            |device, launch, out, [x]| device.bitwise_not(launch, out, x),
+            &mut |device, launch, out, [x]| device.bitwise_not(launch, out, x),
         )?;
         Ok(())
     })
@@ -487,14 +487,14 @@ pub unsafe extern "C" fn diopiIsNan(
     out: diopi_runtime::ffi::diopiTensorHandle_t,
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiIsNan", ctx, |call| {
+    enter("diopiIsNan", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, input) = unsafe { (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?) };
         call.write(
             &Method::new("is_nan", FLOAT | INTEGER).yields_bool(),
             &out,
             [(&input).into()],
-            |device, launch, out, [x]| device.is_nan(launch, out, x),
+            &mut |device, launch, out, [x]| device.is_nan(launch, out, x),
         )?;
         Ok(())
     })

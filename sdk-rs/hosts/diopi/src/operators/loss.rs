@@ -22,7 +22,7 @@ pub unsafe extern "C" fn diopiMSELoss(
     target: diopi_runtime::ffi::diopiConstTensorHandle_t,
     reduction: diopi_runtime::Reduction,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiMSELoss", ctx, |call| {
+    enter("diopiMSELoss", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, input, target) = unsafe {
             (
@@ -34,7 +34,7 @@ pub unsafe extern "C" fn diopiMSELoss(
         let each = call.formula(
             &Method::new("squared_error", FLOAT),
             [(&input).into(), (&target).into()],
-            |device, launch, out, [x, label]| device.squared_error(launch, out, x, label),
+            &mut |device, launch, out, [x, label]| device.squared_error(launch, out, x, label),
         )?;
         rules::losses::reduced(call, &out, &each, reduction)?;
         Ok(())
@@ -58,7 +58,7 @@ pub unsafe extern "C" fn diopiMSELossBackward(
     target: diopi_runtime::ffi::diopiConstTensorHandle_t,
     reduction: diopi_runtime::Reduction,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiMSELossBackward", ctx, |call| {
+    enter("diopiMSELossBackward", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (grad_input, grad_output, input, target) = unsafe {
             (
@@ -70,7 +70,7 @@ pub unsafe extern "C" fn diopiMSELossBackward(
         };
         let part_1 = rules::losses::spread(call, &grad_output, &input, reduction)?;
         let mut dx_result = call.output(&grad_input, input.data_type(), &[&input, &target, &part_1])?;
-        call.run(&Method::new("squared_error_dx", FLOAT), input.data_type(), |device, launch| {
+        call.run(&Method::new("squared_error_dx", FLOAT), input.data_type(), &mut |device, launch| {
             device.squared_error_dx(
                 launch,
                 dx_result.elements(),
@@ -102,7 +102,7 @@ pub unsafe extern "C" fn diopiSmoothL1Loss(
     reduction: diopi_runtime::Reduction,
     beta: f64,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiSmoothL1Loss", ctx, |call| {
+    enter("diopiSmoothL1Loss", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, input, target) = unsafe {
             (
@@ -114,7 +114,7 @@ pub unsafe extern "C" fn diopiSmoothL1Loss(
         let each = call.formula(
             &Method::new("smooth_l1_loss", FLOAT),
             [(&input).into(), (&target).into()],
-            |device, launch, out, [x, label]| device.smooth_l1_loss(launch, out, x, label, beta),
+            &mut |device, launch, out, [x, label]| device.smooth_l1_loss(launch, out, x, label, beta),
         )?;
         rules::losses::reduced(call, &out, &each, reduction)?;
         Ok(())
@@ -139,7 +139,7 @@ pub unsafe extern "C" fn diopiSmoothL1LossBackward(
     reduction: diopi_runtime::Reduction,
     beta: f64,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiSmoothL1LossBackward", ctx, |call| {
+    enter("diopiSmoothL1LossBackward", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (grad_input, grad_output, input, target) = unsafe {
             (
@@ -151,7 +151,7 @@ pub unsafe extern "C" fn diopiSmoothL1LossBackward(
         };
         let part_1 = rules::losses::spread(call, &grad_output, &input, reduction)?;
         let mut dx_result = call.output(&grad_input, input.data_type(), &[&input, &target, &part_1])?;
-        call.run(&Method::new("smooth_l1_loss_dx", FLOAT), input.data_type(), |device, launch| {
+        call.run(&Method::new("smooth_l1_loss_dx", FLOAT), input.data_type(), &mut |device, launch| {
             device.smooth_l1_loss_dx(
                 launch,
                 dx_result.elements(),
@@ -184,7 +184,7 @@ pub unsafe extern "C" fn diopiBCELoss(
     weight: diopi_runtime::ffi::diopiConstTensorHandle_t,
     reduction: diopi_runtime::Reduction,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiBCELoss", ctx, |call| {
+    enter("diopiBCELoss", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, input, target, weight) = unsafe {
             (
@@ -197,7 +197,7 @@ pub unsafe extern "C" fn diopiBCELoss(
         let each = call.formula(
             &Method::new("bce_loss", FLOAT),
             [(&input).into(), (&target).into()],
-            |device, launch, out, [x, label]| device.bce_loss(launch, out, x, label),
+            &mut |device, launch, out, [x, label]| device.bce_loss(launch, out, x, label),
         )?;
         let part_1 = rules::losses::weighted(call, &each, weight.as_ref())?;
         rules::losses::reduced(call, &out, &part_1, reduction)?;
@@ -224,7 +224,7 @@ pub unsafe extern "C" fn diopiBCELossBackward(
     weight: diopi_runtime::ffi::diopiConstTensorHandle_t,
     reduction: diopi_runtime::Reduction,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiBCELossBackward", ctx, |call| {
+    enter("diopiBCELossBackward", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (grad_input, grad_output, input, target, weight) = unsafe {
             (
@@ -238,7 +238,7 @@ pub unsafe extern "C" fn diopiBCELossBackward(
         let part_1 = rules::losses::spread(call, &grad_output, &input, reduction)?;
         let each = rules::losses::weighted(call, &part_1, weight.as_ref())?;
         let mut dx_result = call.output(&grad_input, input.data_type(), &[&input, &target, &each])?;
-        call.run(&Method::new("bce_loss_dx", FLOAT), input.data_type(), |device, launch| {
+        call.run(&Method::new("bce_loss_dx", FLOAT), input.data_type(), &mut |device, launch| {
             device.bce_loss_dx(
                 launch,
                 dx_result.elements(),
@@ -271,7 +271,7 @@ pub unsafe extern "C" fn diopiBCEWithLogits(
     pos_weight: diopi_runtime::ffi::diopiConstTensorHandle_t,
     reduction: diopi_runtime::Reduction,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiBCEWithLogits", ctx, |call| {
+    enter("diopiBCEWithLogits", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, input, target, weight, pos_weight) = unsafe {
             (
@@ -310,7 +310,7 @@ pub unsafe extern "C" fn diopiBCEWithLogitsBackward(
     pos_weight: diopi_runtime::ffi::diopiConstTensorHandle_t,
     reduction: diopi_runtime::Reduction,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiBCEWithLogitsBackward", ctx, |call| {
+    enter("diopiBCEWithLogitsBackward", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (grad_input, grad_output, input, target, weight, pos_weight) = unsafe {
             (
@@ -355,7 +355,7 @@ pub unsafe extern "C" fn diopiSigmoidFocalLoss(
     gamma: f32,
     reduction: diopi_runtime::Reduction,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiSigmoidFocalLoss", ctx, |call| {
+    enter("diopiSigmoidFocalLoss", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, inputs, targets) = unsafe {
             (
@@ -367,7 +367,7 @@ pub unsafe extern "C" fn diopiSigmoidFocalLoss(
         let each = call.formula(
             &Method::new("sigmoid_focal_loss", FLOAT),
             [(&inputs).into(), (&targets).into()],
-            |device, launch, out, [x, label]| {
+            &mut |device, launch, out, [x, label]| {
                 device.sigmoid_focal_loss(launch, out, x, label, f64::from(alpha), f64::from(gamma))
             },
         )?;
@@ -397,7 +397,7 @@ pub unsafe extern "C" fn diopiSigmoidFocalLossBackward(
     alpha: f32,
     reduction: diopi_runtime::Reduction,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiSigmoidFocalLossBackward", ctx, |call| {
+    enter("diopiSigmoidFocalLossBackward", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (grad_output, input, target, grad_input) = unsafe {
             (
@@ -409,7 +409,7 @@ pub unsafe extern "C" fn diopiSigmoidFocalLossBackward(
         };
         let each = rules::losses::spread(call, &grad_output, &input, reduction)?;
         let mut dx_result = call.output(&grad_input, input.data_type(), &[&input, &target, &each])?;
-        call.run(&Method::new("sigmoid_focal_loss_dx", FLOAT), input.data_type(), |device, launch| {
+        call.run(&Method::new("sigmoid_focal_loss_dx", FLOAT), input.data_type(), &mut |device, launch| {
             device.sigmoid_focal_loss_dx(
                 launch,
                 dx_result.elements(),

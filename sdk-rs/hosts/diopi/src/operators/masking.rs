@@ -21,7 +21,7 @@ pub unsafe extern "C" fn diopiMaskedFill(
     mask: diopi_runtime::ffi::diopiConstTensorHandle_t,
     value: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiMaskedFill", ctx, |call| {
+    enter("diopiMaskedFill", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, input, mask, value) = unsafe {
             (
@@ -51,7 +51,7 @@ pub unsafe extern "C" fn diopiMaskedFillInp(
     mask: diopi_runtime::ffi::diopiConstTensorHandle_t,
     value: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiMaskedFillInp", ctx, |call| {
+    enter("diopiMaskedFillInp", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (input, mask, value) = unsafe {
             (
@@ -81,7 +81,7 @@ pub unsafe extern "C" fn diopiMaskedFillScalar(
     mask: diopi_runtime::ffi::diopiConstTensorHandle_t,
     value: *const diopi_runtime::ffi::diopiScalar_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiMaskedFillScalar", ctx, |call| {
+    enter("diopiMaskedFillScalar", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, input, mask, value) = unsafe {
             (
@@ -111,7 +111,7 @@ pub unsafe extern "C" fn diopiMaskedFillInpScalar(
     mask: diopi_runtime::ffi::diopiConstTensorHandle_t,
     value: *const diopi_runtime::ffi::diopiScalar_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiMaskedFillInpScalar", ctx, |call| {
+    enter("diopiMaskedFillInpScalar", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (input, mask, value) = unsafe {
             (
@@ -141,7 +141,7 @@ pub unsafe extern "C" fn diopiMaskedScatter(
     mask: diopi_runtime::ffi::diopiConstTensorHandle_t,
     source: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiMaskedScatter", ctx, |call| {
+    enter("diopiMaskedScatter", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, input, mask, source) = unsafe {
             (
@@ -171,7 +171,7 @@ pub unsafe extern "C" fn diopiMaskedSelect(
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
     mask: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiMaskedSelect", ctx, |call| {
+    enter("diopiMaskedSelect", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, input, mask) = unsafe {
             (
@@ -201,7 +201,7 @@ pub unsafe extern "C" fn diopiMaskedSelectBackward(
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
     mask: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiMaskedSelectBackward", ctx, |call| {
+    enter("diopiMaskedSelectBackward", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (grad_input, grad_output, input, mask) = unsafe {
             (
@@ -232,7 +232,7 @@ pub unsafe extern "C" fn diopiWhere(
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
     other: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiWhere", ctx, |call| {
+    enter("diopiWhere", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, condition, input, other) = unsafe {
             (
@@ -261,7 +261,7 @@ pub unsafe extern "C" fn diopiNonzero(
     out: *mut diopi_runtime::ffi::diopiTensorHandle_t,
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiNonzero", ctx, |call| {
+    enter("diopiNonzero", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, input) = unsafe { (call.place("out", out)?, call.tensor("input", input.cast_mut())?) };
         rules::places::nonzero(call, out, &input)?;
@@ -284,7 +284,7 @@ pub unsafe extern "C" fn diopiOneHot(
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
     num_classes: i64,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiOneHot", ctx, |call| {
+    enter("diopiOneHot", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, input) = unsafe { (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?) };
         rules::indexing::one_hot(call, &out, &input, num_classes)?;
@@ -310,7 +310,7 @@ pub unsafe extern "C" fn diopiEmbedding(
     _scale_grad_byfreq: bool,
     _sparse: bool,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiEmbedding", ctx, |call| {
+    enter("diopiEmbedding", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, weight, indices) = unsafe {
             (
@@ -344,7 +344,7 @@ pub unsafe extern "C" fn diopiEmbeddingBackward(
     scale_grad_byfreq: bool,
     _sparse: bool,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiEmbeddingBackward", ctx, |call| {
+    enter("diopiEmbeddingBackward", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, grad, indices) = unsafe {
             (
@@ -382,7 +382,7 @@ pub unsafe extern "C" fn diopiEmbeddingRenorm_(
     max_norm: f64,
     norm_type: f64,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiEmbeddingRenorm_", ctx, |call| {
+    enter("diopiEmbeddingRenorm_", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (inout, indices) =
             unsafe { (call.tensor("inout", inout)?, call.tensor("indices", indices.cast_mut())?) };

@@ -21,7 +21,7 @@ pub unsafe extern "C" fn diopiMm(
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
     mat2: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiMm", ctx, |call| {
+    enter("diopiMm", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, input, mat2) = unsafe {
             (
@@ -31,7 +31,7 @@ pub unsafe extern "C" fn diopiMm(
             )
         };
         let mut out_result = call.output(&out, input.data_type(), &[&input, &mat2])?;
-        call.run(&Method::new("matmul", FLOAT | INTEGER), input.data_type(), |device, launch| {
+        call.run(&Method::new("matmul", FLOAT | INTEGER), input.data_type(), &mut |device, launch| {
             device.matmul(launch, out_result.elements(), input.elements(), mat2.elements(), false, false)
         })?;
         out_result.finish()?;
@@ -54,7 +54,7 @@ pub unsafe extern "C" fn diopiBmm(
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
     mat2: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiBmm", ctx, |call| {
+    enter("diopiBmm", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, input, mat2) = unsafe {
             (
@@ -64,7 +64,7 @@ pub unsafe extern "C" fn diopiBmm(
             )
         };
         let mut out_result = call.output(&out, input.data_type(), &[&input, &mat2])?;
-        call.run(&Method::new("matmul", FLOAT | INTEGER), input.data_type(), |device, launch| {
+        call.run(&Method::new("matmul", FLOAT | INTEGER), input.data_type(), &mut |device, launch| {
             device.matmul(launch, out_result.elements(), input.elements(), mat2.elements(), false, false)
         })?;
         out_result.finish()?;
@@ -87,7 +87,7 @@ pub unsafe extern "C" fn diopiMatmul(
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
     other: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiMatmul", ctx, |call| {
+    enter("diopiMatmul", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, input, other) = unsafe {
             (
@@ -97,7 +97,7 @@ pub unsafe extern "C" fn diopiMatmul(
             )
         };
         let mut out_result = call.output(&out, input.data_type(), &[&input, &other])?;
-        call.run(&Method::new("matmul", FLOAT | INTEGER), input.data_type(), |device, launch| {
+        call.run(&Method::new("matmul", FLOAT | INTEGER), input.data_type(), &mut |device, launch| {
             device.matmul(launch, out_result.elements(), input.elements(), other.elements(), false, false)
         })?;
         out_result.finish()?;
@@ -122,7 +122,7 @@ pub unsafe extern "C" fn diopiMatmulBackward(
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
     other: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiMatmulBackward", ctx, |call| {
+    enter("diopiMatmulBackward", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (grad_input, grad_other, grad_out, input, other) = unsafe {
             (
@@ -141,7 +141,7 @@ pub unsafe extern "C" fn diopiMatmulBackward(
             .as_ref()
             .map(|target| call.output(target, other.data_type(), &[&input, &other, &grad_out]))
             .transpose()?;
-        call.run(&Method::new("matmul_grad", FLOAT), input.data_type(), |device, launch| {
+        call.run(&Method::new("matmul_grad", FLOAT), input.data_type(), &mut |device, launch| {
             device.matmul_grad(
                 launch,
                 da_result.as_mut().map(|out| out.elements()),
@@ -181,7 +181,7 @@ pub unsafe extern "C" fn diopiAddmm(
     beta: *const diopi_runtime::ffi::diopiScalar_t,
     alpha: *const diopi_runtime::ffi::diopiScalar_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiAddmm", ctx, |call| {
+    enter("diopiAddmm", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, input, mat1, mat2, beta, alpha) = unsafe {
             (
@@ -216,7 +216,7 @@ pub unsafe extern "C" fn diopiBaddbmm(
     beta: f64,
     alpha: f64,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiBaddbmm", ctx, |call| {
+    enter("diopiBaddbmm", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, input, batch1, batch2) = unsafe {
             (
@@ -248,7 +248,7 @@ pub unsafe extern "C" fn diopiBaddbmmInp(
     beta: f64,
     alpha: f64,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiBaddbmmInp", ctx, |call| {
+    enter("diopiBaddbmmInp", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (input, batch1, batch2) = unsafe {
             (
@@ -278,7 +278,7 @@ pub unsafe extern "C" fn diopiLinear(
     weight: diopi_runtime::ffi::diopiConstTensorHandle_t,
     bias: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiLinear", ctx, |call| {
+    enter("diopiLinear", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, input, weight, bias) = unsafe {
             (
@@ -312,7 +312,7 @@ pub unsafe extern "C" fn diopiLinearBackward(
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
     weight: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiLinearBackward", ctx, |call| {
+    enter("diopiLinearBackward", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (grad_input, grad_weight, grad_bias, grad_output, input, weight) = unsafe {
             (
@@ -332,7 +332,7 @@ pub unsafe extern "C" fn diopiLinearBackward(
             .as_ref()
             .map(|target| call.output(target, weight.data_type(), &[&input, &weight, &grad_output]))
             .transpose()?;
-        call.run(&Method::new("matmul_grad", FLOAT), input.data_type(), |device, launch| {
+        call.run(&Method::new("matmul_grad", FLOAT), input.data_type(), &mut |device, launch| {
             device.matmul_grad(
                 launch,
                 da_result.as_mut().map(|out| out.elements()),
@@ -372,7 +372,7 @@ pub unsafe extern "C" fn diopiCdist(
     p: f64,
     compute_mode: *const i64,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiCdist", ctx, |call| {
+    enter("diopiCdist", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, input1, input2, compute_mode) = unsafe {
             (
@@ -405,7 +405,7 @@ pub unsafe extern "C" fn diopiCdistBackward(
     p: f64,
     cdist: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiCdistBackward", ctx, |call| {
+    enter("diopiCdistBackward", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (grad_input, grad_output, input1, input2, cdist) = unsafe {
             (
@@ -438,7 +438,7 @@ pub unsafe extern "C" fn diopiCholesky(
     upper: bool,
     checkerror: bool,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiCholesky", ctx, |call| {
+    enter("diopiCholesky", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, info, mat) = unsafe {
             (call.tensor("out", out)?, call.tensor("info", info)?, call.tensor("mat", mat.cast_mut())?)
@@ -464,7 +464,7 @@ pub unsafe extern "C" fn diopiCholeskyBackward(
     l: diopi_runtime::ffi::diopiConstTensorHandle_t,
     upper: bool,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiCholeskyBackward", ctx, |call| {
+    enter("diopiCholeskyBackward", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (grad_mat, grad_output, l) = unsafe {
             (
@@ -498,7 +498,7 @@ pub unsafe extern "C" fn diopiTriangularSolve(
     transpose: bool,
     unitriangular: bool,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiTriangularSolve", ctx, |call| {
+    enter("diopiTriangularSolve", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, cloned_mat, b, mat) = unsafe {
             (
@@ -536,7 +536,7 @@ pub unsafe extern "C" fn diopiTriangularSolveBackward(
     transpose: bool,
     unitriangular: bool,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiTriangularSolveBackward", ctx, |call| {
+    enter("diopiTriangularSolveBackward", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (grad_b, grad_mat, grad_x, grad_cloned_mat, x, mat) = unsafe {
             (
@@ -580,7 +580,7 @@ pub unsafe extern "C" fn diopiLinalgQR(
     q: diopi_runtime::ffi::diopiTensorHandle_t,
     r: diopi_runtime::ffi::diopiTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiLinalgQR", ctx, |call| {
+    enter("diopiLinalgQR", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (a, mode, q, r) = unsafe {
             (

@@ -23,7 +23,7 @@ pub unsafe extern "C" fn diopiNmsMmcv(
     iou_threshold: f64,
     offset: i64,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiNmsMmcv", ctx, |call| {
+    enter("diopiNmsMmcv", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, dets, scores) = unsafe {
             (
@@ -55,7 +55,7 @@ pub unsafe extern "C" fn diopiBboxOverlapsMmcv(
     offset: i64,
     aligned: bool,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiBboxOverlapsMmcv", ctx, |call| {
+    enter("diopiBboxOverlapsMmcv", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (ious, bboxes1, bboxes2) = unsafe {
             (
@@ -93,7 +93,7 @@ pub unsafe extern "C" fn diopiRoiAlignMmcv(
     spatial_scale: f32,
     aligned: bool,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiRoiAlignMmcv", ctx, |call| {
+    enter("diopiRoiAlignMmcv", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (output, argmax_y, argmax_x, input, rois) = unsafe {
             (
@@ -146,7 +146,7 @@ pub unsafe extern "C" fn diopiRoiAlignBackwardMmcv(
     spatial_scale: f32,
     aligned: bool,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiRoiAlignBackwardMmcv", ctx, |call| {
+    enter("diopiRoiAlignBackwardMmcv", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (grad_input, grad_output, rois, argmax_y, argmax_x) = unsafe {
             (
@@ -195,7 +195,7 @@ pub unsafe extern "C" fn diopiRoiPoolMmcv(
     pooled_width: i64,
     spatial_scale: f32,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiRoiPoolMmcv", ctx, |call| {
+    enter("diopiRoiPoolMmcv", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (output, argmax, input, rois) = unsafe {
             (
@@ -207,7 +207,7 @@ pub unsafe extern "C" fn diopiRoiPoolMmcv(
         };
         let mut out_result = call.output(&output, input.data_type(), &[&input, &rois])?;
         let mut indices_result = call.output(&argmax, DataType::INT64, &[&input, &rois])?;
-        call.run(&Method::new("roi_pool", FLOAT), input.data_type(), |device, launch| {
+        call.run(&Method::new("roi_pool", FLOAT), input.data_type(), &mut |device, launch| {
             device.roi_pool(
                 launch,
                 out_result.elements(),
@@ -243,7 +243,7 @@ pub unsafe extern "C" fn diopiRoiPoolBackwardMmcv(
     _pooled_width: i64,
     _spatial_scale: f32,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiRoiPoolBackwardMmcv", ctx, |call| {
+    enter("diopiRoiPoolBackwardMmcv", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (grad_input, grad_output, rois, argmax) = unsafe {
             (
@@ -255,7 +255,7 @@ pub unsafe extern "C" fn diopiRoiPoolBackwardMmcv(
         };
         let mut dx_result =
             call.output(&grad_input, grad_output.data_type(), &[&rois, &argmax, &grad_output])?;
-        call.run(&Method::new("roi_pool_grad", FLOAT), rois.data_type(), |device, launch| {
+        call.run(&Method::new("roi_pool_grad", FLOAT), rois.data_type(), &mut |device, launch| {
             device.roi_pool_grad(
                 launch,
                 dx_result.elements(),

@@ -30,7 +30,7 @@ pub unsafe extern "C" fn diopiAssignScoreWithkMmcv(
     _out_dim: i64,
     aggregate: i64,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiAssignScoreWithkMmcv", ctx, |call| {
+    enter("diopiAssignScoreWithkMmcv", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (output, points, centers, scores, knn_idx) = unsafe {
             (
@@ -74,7 +74,7 @@ pub unsafe extern "C" fn diopiAssignScoreWithkBackwardMmcv(
     _out_dim: i64,
     aggregate: i64,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiAssignScoreWithkBackwardMmcv", ctx, |call| {
+    enter("diopiAssignScoreWithkBackwardMmcv", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (grad_points, grad_centers, grad_scores, grad_out, points, centers, scores, knn_idx) = unsafe {
             (
@@ -124,7 +124,7 @@ pub unsafe extern "C" fn diopiRoiawarePool3dMmcv(
     pts_feature: diopi_runtime::ffi::diopiConstTensorHandle_t,
     pool_method: i64,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiRoiawarePool3dMmcv", ctx, |call| {
+    enter("diopiRoiawarePool3dMmcv", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (argmax, pts_idx_of_voxels, pooled_features, rois, pts, pts_feature) = unsafe {
             (
@@ -167,7 +167,7 @@ pub unsafe extern "C" fn diopiRoiawarePool3dBackwardMmcv(
     grad_out: diopi_runtime::ffi::diopiConstTensorHandle_t,
     pool_method: i64,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiRoiawarePool3dBackwardMmcv", ctx, |call| {
+    enter("diopiRoiawarePool3dBackwardMmcv", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (grad_in, pts_idx_of_voxels, argmax, grad_out) = unsafe {
             (
@@ -206,7 +206,7 @@ pub unsafe extern "C" fn diopiRoipointPool3dMmcv(
     boxes3d: diopi_runtime::ffi::diopiConstTensorHandle_t,
     pts_feature: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiRoipointPool3dMmcv", ctx, |call| {
+    enter("diopiRoipointPool3dMmcv", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (pooled_features, pooled_empty_flag, xyz, boxes3d, pts_feature) = unsafe {
             (
@@ -221,7 +221,7 @@ pub unsafe extern "C" fn diopiRoipointPool3dMmcv(
             call.output(&pooled_features, pts_feature.data_type(), &[&xyz, &boxes3d, &pts_feature])?;
         let mut empty_result =
             call.output(&pooled_empty_flag, DataType::INT64, &[&xyz, &boxes3d, &pts_feature])?;
-        call.run(&Method::new("roi_point_pool", FLOAT), xyz.data_type(), |device, launch| {
+        call.run(&Method::new("roi_point_pool", FLOAT), xyz.data_type(), &mut |device, launch| {
             device.roi_point_pool(
                 launch,
                 out_result.elements(),
@@ -253,7 +253,7 @@ pub unsafe extern "C" fn diopiDynamicPointToVoxelMmcv(
     coors: diopi_runtime::ffi::diopiConstTensorHandle_t,
     reduce_type: i64,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiDynamicPointToVoxelMmcv", ctx, |call| {
+    enter("diopiDynamicPointToVoxelMmcv", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (outlist, feats, coors) = unsafe {
             (
@@ -287,7 +287,7 @@ pub unsafe extern "C" fn diopiDynamicPointToVoxelBackwardMmcv(
     _reduce_count: diopi_runtime::ffi::diopiConstTensorHandle_t,
     reduce_type: i64,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiDynamicPointToVoxelBackwardMmcv", ctx, |call| {
+    enter("diopiDynamicPointToVoxelBackwardMmcv", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (grad_feats, grad_reduced_feats, feats, coors_idx) = unsafe {
             (

@@ -35,7 +35,7 @@ pub unsafe extern "C" fn diopiDeformConvMmcv(
     _deform_groups: i64,
     _im2col_step: i64,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiDeformConvMmcv", ctx, |call| {
+    enter("diopiDeformConvMmcv", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (output, columns, ones, input, weight, offset) = unsafe {
             (
@@ -96,7 +96,7 @@ pub unsafe extern "C" fn diopiDeformConvBackwardInputMmcv(
     _deform_groups: i64,
     _im2col_step: i64,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiDeformConvBackwardInputMmcv", ctx, |call| {
+    enter("diopiDeformConvBackwardInputMmcv", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (grad_input, grad_offset, input, offset, grad_output, weight) = unsafe {
             (
@@ -157,7 +157,7 @@ pub unsafe extern "C" fn diopiDeformConvBackwardParametersMmcv(
     _im2col_step: i64,
     scale: f32,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiDeformConvBackwardParametersMmcv", ctx, |call| {
+    enter("diopiDeformConvBackwardParametersMmcv", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (grad_output, grad_weight, input, offset) = unsafe {
             (
@@ -216,7 +216,7 @@ pub unsafe extern "C" fn diopiModulatedDeformConvMmcv(
     _deformable_group: i64,
     with_bias: bool,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiModulatedDeformConvMmcv", ctx, |call| {
+    enter("diopiModulatedDeformConvMmcv", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (output, columns, ones, input, weight, bias, offset, mask) = unsafe {
             (
@@ -288,7 +288,7 @@ pub unsafe extern "C" fn diopiModulatedDeformConvBackwardMmcv(
     _deformable_group: i64,
     with_bias: bool,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiModulatedDeformConvBackwardMmcv", ctx, |call| {
+    enter("diopiModulatedDeformConvBackwardMmcv", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (
             grad_input,
@@ -358,7 +358,7 @@ pub unsafe extern "C" fn diopiMsDeformAttnMmcv(
     attn_weight: diopi_runtime::ffi::diopiConstTensorHandle_t,
     _im2col_step: i64,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiMsDeformAttnMmcv", ctx, |call| {
+    enter("diopiMsDeformAttnMmcv", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, value, spatial_shapes, level_start_index, sampling_loc, attn_weight) = unsafe {
             (
@@ -406,7 +406,7 @@ pub unsafe extern "C" fn diopiMsDeformAttnBackwardMmcv(
     grad_output: diopi_runtime::ffi::diopiConstTensorHandle_t,
     _im2col_step: i64,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiMsDeformAttnBackwardMmcv", ctx, |call| {
+    enter("diopiMsDeformAttnBackwardMmcv", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (
             grad_value,
@@ -446,20 +446,24 @@ pub unsafe extern "C" fn diopiMsDeformAttnBackwardMmcv(
             attn_weight.data_type(),
             &[&value, &spatial_shapes, &level_start_index, &sampling_loc, &attn_weight, &grad_output],
         )?;
-        call.run(&Method::new("deformable_attention_grad", FLOAT), value.data_type(), |device, launch| {
-            device.deformable_attention_grad(
-                launch,
-                dvalue_result.elements(),
-                dplaces_result.elements(),
-                dweights_result.elements(),
-                value.elements(),
-                spatial_shapes.elements(),
-                level_start_index.elements(),
-                sampling_loc.elements(),
-                attn_weight.elements(),
-                grad_output.elements(),
-            )
-        })?;
+        call.run(
+            &Method::new("deformable_attention_grad", FLOAT),
+            value.data_type(),
+            &mut |device, launch| {
+                device.deformable_attention_grad(
+                    launch,
+                    dvalue_result.elements(),
+                    dplaces_result.elements(),
+                    dweights_result.elements(),
+                    value.elements(),
+                    spatial_shapes.elements(),
+                    level_start_index.elements(),
+                    sampling_loc.elements(),
+                    attn_weight.elements(),
+                    grad_output.elements(),
+                )
+            },
+        )?;
         dvalue_result.finish()?;
         dplaces_result.finish()?;
         dweights_result.finish()?;

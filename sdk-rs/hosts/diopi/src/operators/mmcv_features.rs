@@ -28,7 +28,7 @@ pub unsafe extern "C" fn diopiCarafeMmcv(
     group_size: i64,
     scale_factor: i64,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiCarafeMmcv", ctx, |call| {
+    enter("diopiCarafeMmcv", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (rfeatures, routput, rmasks, output, features, masks) = unsafe {
             (
@@ -81,7 +81,7 @@ pub unsafe extern "C" fn diopiCarafeBackwardMmcv(
     group_size: i64,
     scale_factor: i64,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiCarafeBackwardMmcv", ctx, |call| {
+    enter("diopiCarafeBackwardMmcv", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (
             rtop_grad,
@@ -143,7 +143,7 @@ pub unsafe extern "C" fn diopiCarafeNaiveMmcv(
     group_size: i64,
     scale_factor: i64,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiCarafeNaiveMmcv", ctx, |call| {
+    enter("diopiCarafeNaiveMmcv", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (output, features, masks) = unsafe {
             (
@@ -153,7 +153,7 @@ pub unsafe extern "C" fn diopiCarafeNaiveMmcv(
             )
         };
         let mut out_result = call.output(&output, features.data_type(), &[&features, &masks])?;
-        call.run(&Method::new("carafe", FLOAT), features.data_type(), |device, launch| {
+        call.run(&Method::new("carafe", FLOAT), features.data_type(), &mut |device, launch| {
             device.carafe(
                 launch,
                 out_result.elements(),
@@ -188,7 +188,7 @@ pub unsafe extern "C" fn diopiCarafeNaiveBackwardMmcv(
     group_size: i64,
     scale_factor: i64,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiCarafeNaiveBackwardMmcv", ctx, |call| {
+    enter("diopiCarafeNaiveBackwardMmcv", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (bottom_grad, mask_grad, top_grad, features, masks) = unsafe {
             (
@@ -203,7 +203,7 @@ pub unsafe extern "C" fn diopiCarafeNaiveBackwardMmcv(
             call.output(&bottom_grad, features.data_type(), &[&features, &masks, &top_grad])?;
         let mut dmasks_result =
             call.output(&mask_grad, masks.data_type(), &[&features, &masks, &top_grad])?;
-        call.run(&Method::new("carafe_grad", FLOAT), features.data_type(), |device, launch| {
+        call.run(&Method::new("carafe_grad", FLOAT), features.data_type(), &mut |device, launch| {
             device.carafe_grad(
                 launch,
                 dx_result.elements(),
@@ -248,7 +248,7 @@ pub unsafe extern "C" fn diopiCorrelationMmcv(
     d_h: i64,
     d_w: i64,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiCorrelationMmcv", ctx, |call| {
+    enter("diopiCorrelationMmcv", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (output, input1, input2) = unsafe {
             (
@@ -258,7 +258,7 @@ pub unsafe extern "C" fn diopiCorrelationMmcv(
             )
         };
         let mut out_result = call.output(&output, input1.data_type(), &[&input1, &input2])?;
-        call.run(&Method::new("correlation", FLOAT), input1.data_type(), |device, launch| {
+        call.run(&Method::new("correlation", FLOAT), input1.data_type(), &mut |device, launch| {
             device.correlation(
                 launch,
                 out_result.elements(),
@@ -309,7 +309,7 @@ pub unsafe extern "C" fn diopiCorrelationBackwardMmcv(
     d_h: i64,
     d_w: i64,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiCorrelationBackwardMmcv", ctx, |call| {
+    enter("diopiCorrelationBackwardMmcv", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (grad_input1, grad_input2, grad_output, input1, input2) = unsafe {
             (
@@ -324,7 +324,7 @@ pub unsafe extern "C" fn diopiCorrelationBackwardMmcv(
             call.output(&grad_input1, input1.data_type(), &[&input1, &input2, &grad_output])?;
         let mut dy_result =
             call.output(&grad_input2, input1.data_type(), &[&input1, &input2, &grad_output])?;
-        call.run(&Method::new("correlation_grad", FLOAT), input1.data_type(), |device, launch| {
+        call.run(&Method::new("correlation_grad", FLOAT), input1.data_type(), &mut |device, launch| {
             device.correlation_grad(
                 launch,
                 dx_result.elements(),
@@ -363,7 +363,7 @@ pub unsafe extern "C" fn diopiActiveRotatedFilterMmcv(
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
     indices: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiActiveRotatedFilterMmcv", ctx, |call| {
+    enter("diopiActiveRotatedFilterMmcv", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (output, input, indices) = unsafe {
             (
@@ -373,7 +373,7 @@ pub unsafe extern "C" fn diopiActiveRotatedFilterMmcv(
             )
         };
         let mut out_result = call.output(&output, input.data_type(), &[&input, &indices])?;
-        call.run(&Method::new("rotate_filters", FLOAT), input.data_type(), |device, launch| {
+        call.run(&Method::new("rotate_filters", FLOAT), input.data_type(), &mut |device, launch| {
             device.rotate_filters(launch, out_result.elements(), input.elements(), indices.elements())
         })?;
         out_result.finish()?;
@@ -396,7 +396,7 @@ pub unsafe extern "C" fn diopiActiveRotatedFilterBackwardMmcv(
     grad_out: diopi_runtime::ffi::diopiConstTensorHandle_t,
     indices: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiActiveRotatedFilterBackwardMmcv", ctx, |call| {
+    enter("diopiActiveRotatedFilterBackwardMmcv", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (grad_in, grad_out, indices) = unsafe {
             (
@@ -406,7 +406,7 @@ pub unsafe extern "C" fn diopiActiveRotatedFilterBackwardMmcv(
             )
         };
         let mut dx_result = call.output(&grad_in, grad_out.data_type(), &[&grad_out, &indices])?;
-        call.run(&Method::new("rotate_filters_grad", FLOAT), grad_out.data_type(), |device, launch| {
+        call.run(&Method::new("rotate_filters_grad", FLOAT), grad_out.data_type(), &mut |device, launch| {
             device.rotate_filters_grad(launch, dx_result.elements(), grad_out.elements(), indices.elements())
         })?;
         dx_result.finish()?;

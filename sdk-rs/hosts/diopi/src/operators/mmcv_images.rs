@@ -27,7 +27,7 @@ pub unsafe extern "C" fn diopiMaskedIm2colMmcv(
     pad_h: i64,
     pad_w: i64,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiMaskedIm2colMmcv", ctx, |call| {
+    enter("diopiMaskedIm2colMmcv", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (col, im, mask_h_idx, mask_w_idx) = unsafe {
             (
@@ -38,7 +38,7 @@ pub unsafe extern "C" fn diopiMaskedIm2colMmcv(
             )
         };
         let mut out_result = call.output(&col, im.data_type(), &[&im, &mask_h_idx, &mask_w_idx])?;
-        call.run(&Method::new("masked_im2col", FLOAT), im.data_type(), |device, launch| {
+        call.run(&Method::new("masked_im2col", FLOAT), im.data_type(), &mut |device, launch| {
             device.masked_im2col(
                 launch,
                 out_result.elements(),
@@ -78,7 +78,7 @@ pub unsafe extern "C" fn diopiMaskedCol2imMmcv(
     _width: i64,
     _channels: i64,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiMaskedCol2imMmcv", ctx, |call| {
+    enter("diopiMaskedCol2imMmcv", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (im, col, mask_h_idx, mask_w_idx) = unsafe {
             (
@@ -89,7 +89,7 @@ pub unsafe extern "C" fn diopiMaskedCol2imMmcv(
             )
         };
         let mut out_result = call.output(&im, col.data_type(), &[&col, &mask_h_idx, &mask_w_idx])?;
-        call.run(&Method::new("masked_col2im", FLOAT), col.data_type(), |device, launch| {
+        call.run(&Method::new("masked_col2im", FLOAT), col.data_type(), &mut |device, launch| {
             device.masked_col2im(
                 launch,
                 out_result.elements(),
@@ -126,7 +126,7 @@ pub unsafe extern "C" fn diopiPsamaskMmcv(
     half_h_mask: i64,
     half_w_mask: i64,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiPsamaskMmcv", ctx, |call| {
+    enter("diopiPsamaskMmcv", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (output, input) =
             unsafe { (call.tensor("output", output)?, call.tensor("input", input.cast_mut())?) };
@@ -158,7 +158,7 @@ pub unsafe extern "C" fn diopiPsamaskBackwardMmcv(
     half_h_mask: i64,
     half_w_mask: i64,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiPsamaskBackwardMmcv", ctx, |call| {
+    enter("diopiPsamaskBackwardMmcv", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (grad_input, grad_output) = unsafe {
             (call.tensor("grad_input", grad_input)?, call.tensor("grad_output", grad_output.cast_mut())?)
@@ -192,7 +192,7 @@ pub unsafe extern "C" fn diopiTinShiftMmcv(
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
     shift: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiTinShiftMmcv", ctx, |call| {
+    enter("diopiTinShiftMmcv", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (output, input, shift) = unsafe {
             (
@@ -202,7 +202,7 @@ pub unsafe extern "C" fn diopiTinShiftMmcv(
             )
         };
         let mut out_result = call.output(&output, input.data_type(), &[&input, &shift])?;
-        call.run(&Method::new("shift_frames", FLOAT | INTEGER), input.data_type(), |device, launch| {
+        call.run(&Method::new("shift_frames", FLOAT | INTEGER), input.data_type(), &mut |device, launch| {
             device.shift_frames(launch, out_result.elements(), input.elements(), shift.elements(), false)
         })?;
         out_result.finish()?;
@@ -225,7 +225,7 @@ pub unsafe extern "C" fn diopiTinShiftBackwardMmcv(
     grad_output: diopi_runtime::ffi::diopiConstTensorHandle_t,
     shift: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiTinShiftBackwardMmcv", ctx, |call| {
+    enter("diopiTinShiftBackwardMmcv", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (grad_input, grad_output, shift) = unsafe {
             (
@@ -238,7 +238,7 @@ pub unsafe extern "C" fn diopiTinShiftBackwardMmcv(
         call.run(
             &Method::new("shift_frames", FLOAT | INTEGER),
             grad_output.data_type(),
-            |device, launch| {
+            &mut |device, launch| {
                 device.shift_frames(
                     launch,
                     out_result.elements(),
@@ -277,7 +277,7 @@ pub unsafe extern "C" fn diopiUpfirdn2dOpMmcv(
     pad_y0: i64,
     pad_y1: i64,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiUpfirdn2dOpMmcv", ctx, |call| {
+    enter("diopiUpfirdn2dOpMmcv", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, input, kernel) = unsafe {
             (

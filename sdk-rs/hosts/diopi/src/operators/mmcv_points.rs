@@ -28,7 +28,7 @@ pub unsafe extern "C" fn diopiBallQueryMmcv(
     min_radius: f32,
     max_radius: f32,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiBallQueryMmcv", ctx, |call| {
+    enter("diopiBallQueryMmcv", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (idx, center_xyz, xyz) = unsafe {
             (
@@ -38,7 +38,7 @@ pub unsafe extern "C" fn diopiBallQueryMmcv(
             )
         };
         let mut out_result = call.output(&idx, DataType::INT64, &[&center_xyz, &xyz])?;
-        call.run(&Method::new("ball_query", FLOAT), center_xyz.data_type(), |device, launch| {
+        call.run(&Method::new("ball_query", FLOAT), center_xyz.data_type(), &mut |device, launch| {
             device.ball_query(
                 launch,
                 out_result.elements(),
@@ -79,7 +79,7 @@ pub unsafe extern "C" fn diopiStackBallQueryMmcv(
     max_radius: f32,
     sample_num: i64,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiStackBallQueryMmcv", ctx, |call| {
+    enter("diopiStackBallQueryMmcv", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (idx, center_xyz, center_xyz_batch_cnt, xyz, xyz_batch_cnt) = unsafe {
             (
@@ -91,7 +91,7 @@ pub unsafe extern "C" fn diopiStackBallQueryMmcv(
             )
         };
         let mut out_result = call.output(&idx, DataType::INT64, &[&center_xyz, &xyz])?;
-        call.run(&Method::new("ball_query", FLOAT), center_xyz.data_type(), |device, launch| {
+        call.run(&Method::new("ball_query", FLOAT), center_xyz.data_type(), &mut |device, launch| {
             device.ball_query(
                 launch,
                 out_result.elements(),
@@ -133,7 +133,7 @@ pub unsafe extern "C" fn diopiKnnMmcv(
     _m: i64,
     nsample: i64,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiKnnMmcv", ctx, |call| {
+    enter("diopiKnnMmcv", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (idx_tensor, dist2_tensor, xyz_tensor, new_xyz_tensor) = unsafe {
             (
@@ -147,16 +147,20 @@ pub unsafe extern "C" fn diopiKnnMmcv(
             call.output(&dist2_tensor, new_xyz_tensor.data_type(), &[&new_xyz_tensor, &xyz_tensor])?;
         let mut indices_result =
             call.output(&idx_tensor, DataType::INT64, &[&new_xyz_tensor, &xyz_tensor])?;
-        call.run(&Method::new("nearest_points", FLOAT), new_xyz_tensor.data_type(), |device, launch| {
-            device.nearest_points(
-                launch,
-                distances_result.elements(),
-                indices_result.elements(),
-                new_xyz_tensor.elements(),
-                xyz_tensor.elements(),
-                nsample,
-            )
-        })?;
+        call.run(
+            &Method::new("nearest_points", FLOAT),
+            new_xyz_tensor.data_type(),
+            &mut |device, launch| {
+                device.nearest_points(
+                    launch,
+                    distances_result.elements(),
+                    indices_result.elements(),
+                    new_xyz_tensor.elements(),
+                    xyz_tensor.elements(),
+                    nsample,
+                )
+            },
+        )?;
         distances_result.finish()?;
         indices_result.finish()?;
         Ok(())
@@ -183,7 +187,7 @@ pub unsafe extern "C" fn diopiThreeNnMmcv(
     _n: i64,
     _m: i64,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiThreeNnMmcv", ctx, |call| {
+    enter("diopiThreeNnMmcv", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (dist2, idx, unknown, known) = unsafe {
             (
@@ -195,7 +199,7 @@ pub unsafe extern "C" fn diopiThreeNnMmcv(
         };
         let mut distances_result = call.output(&dist2, unknown.data_type(), &[&unknown, &known])?;
         let mut indices_result = call.output(&idx, DataType::INT64, &[&unknown, &known])?;
-        call.run(&Method::new("nearest_points", FLOAT), unknown.data_type(), |device, launch| {
+        call.run(&Method::new("nearest_points", FLOAT), unknown.data_type(), &mut |device, launch| {
             device.nearest_points(
                 launch,
                 distances_result.elements(),
@@ -232,7 +236,7 @@ pub unsafe extern "C" fn diopiThreeInterpolateMmcv(
     _m: i64,
     _n: i64,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiThreeInterpolateMmcv", ctx, |call| {
+    enter("diopiThreeInterpolateMmcv", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, points, idx, weight) = unsafe {
             (
@@ -268,7 +272,7 @@ pub unsafe extern "C" fn diopiThreeInterpolateBackwardMmcv(
     _n: i64,
     _m: i64,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiThreeInterpolateBackwardMmcv", ctx, |call| {
+    enter("diopiThreeInterpolateBackwardMmcv", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (grad_points, grad_out, idx, weight) = unsafe {
             (
@@ -303,7 +307,7 @@ pub unsafe extern "C" fn diopiGatherPointsMmcv(
     _n: i64,
     _npoints: i64,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiGatherPointsMmcv", ctx, |call| {
+    enter("diopiGatherPointsMmcv", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, points, idx) = unsafe {
             (
@@ -337,7 +341,7 @@ pub unsafe extern "C" fn diopiGatherPointsBackwardMmcv(
     _n: i64,
     _npoints: i64,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiGatherPointsBackwardMmcv", ctx, |call| {
+    enter("diopiGatherPointsBackwardMmcv", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (grad_points, grad_out, idx) = unsafe {
             (
@@ -372,7 +376,7 @@ pub unsafe extern "C" fn diopiGroupPointsMmcv(
     _npoints: i64,
     _nsample: i64,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiGroupPointsMmcv", ctx, |call| {
+    enter("diopiGroupPointsMmcv", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, points, idx) = unsafe {
             (
@@ -407,7 +411,7 @@ pub unsafe extern "C" fn diopiGroupPointsBackwardMmcv(
     _npoints: i64,
     _nsample: i64,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiGroupPointsBackwardMmcv", ctx, |call| {
+    enter("diopiGroupPointsBackwardMmcv", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (grad_points, grad_out, idx) = unsafe {
             (
@@ -443,7 +447,7 @@ pub unsafe extern "C" fn diopiStackGroupPointsMmcv(
     _m: i64,
     _nsample: i64,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiStackGroupPointsMmcv", ctx, |call| {
+    enter("diopiStackGroupPointsMmcv", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out_tensor, features_tensor, features_batch_cnt_tensor, idx_tensor, idx_batch_cnt_tensor) = unsafe {
             (
@@ -489,7 +493,7 @@ pub unsafe extern "C" fn diopiStackGroupPointsBackwardMmcv(
     _n: i64,
     _nsample: i64,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiStackGroupPointsBackwardMmcv", ctx, |call| {
+    enter("diopiStackGroupPointsBackwardMmcv", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (
             grad_features_tensor,
@@ -536,7 +540,7 @@ pub unsafe extern "C" fn diopiFurthestPointSamplingMmcv(
     _n: i64,
     num_points: i64,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiFurthestPointSamplingMmcv", ctx, |call| {
+    enter("diopiFurthestPointSamplingMmcv", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (temp_tensor, idx_tensor, points_xyz) = unsafe {
             (
@@ -547,7 +551,7 @@ pub unsafe extern "C" fn diopiFurthestPointSamplingMmcv(
         };
         let mut indices_result = call.output(&idx_tensor, DataType::INT64, &[&points_xyz])?;
         let mut distances_result = call.output(&temp_tensor, points_xyz.data_type(), &[&points_xyz])?;
-        call.run(&Method::new("farthest_points", FLOAT), points_xyz.data_type(), |device, launch| {
+        call.run(&Method::new("farthest_points", FLOAT), points_xyz.data_type(), &mut |device, launch| {
             device.farthest_points(
                 launch,
                 indices_result.elements(),
@@ -581,7 +585,7 @@ pub unsafe extern "C" fn diopiFurthestPointSamplingWithDistMmcv(
     _n: i64,
     num_points: i64,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiFurthestPointSamplingWithDistMmcv", ctx, |call| {
+    enter("diopiFurthestPointSamplingWithDistMmcv", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (temp_tensor, idx_tensor, points_dist) = unsafe {
             (
@@ -592,7 +596,7 @@ pub unsafe extern "C" fn diopiFurthestPointSamplingWithDistMmcv(
         };
         let mut indices_result = call.output(&idx_tensor, DataType::INT64, &[&points_dist])?;
         let mut distances_result = call.output(&temp_tensor, points_dist.data_type(), &[&points_dist])?;
-        call.run(&Method::new("farthest_points", FLOAT), points_dist.data_type(), |device, launch| {
+        call.run(&Method::new("farthest_points", FLOAT), points_dist.data_type(), &mut |device, launch| {
             device.farthest_points(
                 launch,
                 indices_result.elements(),
@@ -626,7 +630,7 @@ pub unsafe extern "C" fn diopiChamferDistanceMmcv(
     xyz1: diopi_runtime::ffi::diopiConstTensorHandle_t,
     xyz2: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiChamferDistanceMmcv", ctx, |call| {
+    enter("diopiChamferDistanceMmcv", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (dist1, dist2, idx1, idx2, xyz1, xyz2) = unsafe {
             (
@@ -664,7 +668,7 @@ pub unsafe extern "C" fn diopiChamferDistanceBackwardMmcv(
     grad_dist1: diopi_runtime::ffi::diopiConstTensorHandle_t,
     grad_dist2: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiChamferDistanceBackwardMmcv", ctx, |call| {
+    enter("diopiChamferDistanceBackwardMmcv", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (grad_xyz1, grad_xyz2, xyz1, xyz2, idx1, idx2, grad_dist1, grad_dist2) = unsafe {
             (

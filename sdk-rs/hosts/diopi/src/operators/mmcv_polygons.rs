@@ -22,7 +22,7 @@ pub unsafe extern "C" fn diopiBoxIouRotatedMmcv(
     mode: i64,
     aligned: bool,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiBoxIouRotatedMmcv", ctx, |call| {
+    enter("diopiBoxIouRotatedMmcv", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (ious, bboxes1, bboxes2) = unsafe {
             (
@@ -53,7 +53,7 @@ pub unsafe extern "C" fn diopiBoxIouQuadriMmcv(
     mode: i64,
     aligned: bool,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiBoxIouQuadriMmcv", ctx, |call| {
+    enter("diopiBoxIouQuadriMmcv", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (ious, bboxes1, bboxes2) = unsafe {
             (
@@ -88,7 +88,7 @@ pub unsafe extern "C" fn diopiNmsRotatedMmcv(
     iou_threshold: f32,
     _multi_label: bool,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiNmsRotatedMmcv", ctx, |call| {
+    enter("diopiNmsRotatedMmcv", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, dets, scores) = unsafe {
             (
@@ -117,7 +117,7 @@ pub unsafe extern "C" fn diopiIou3dBoxesOverlapBevMmcv(
     boxes_a: diopi_runtime::ffi::diopiConstTensorHandle_t,
     boxes_b: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiIou3dBoxesOverlapBevMmcv", ctx, |call| {
+    enter("diopiIou3dBoxesOverlapBevMmcv", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (ans_overlap, boxes_a, boxes_b) = unsafe {
             (
@@ -147,7 +147,7 @@ pub unsafe extern "C" fn diopiIou3dNms3dMmcv(
     boxes: diopi_runtime::ffi::diopiConstTensorHandle_t,
     nms_overlap_thresh: f32,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiIou3dNms3dMmcv", ctx, |call| {
+    enter("diopiIou3dNms3dMmcv", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (keep, keep_num, boxes) = unsafe {
             (
@@ -177,7 +177,7 @@ pub unsafe extern "C" fn diopiIou3dNms3dNormalMmcv(
     boxes: diopi_runtime::ffi::diopiConstTensorHandle_t,
     nms_overlap_thresh: f32,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiIou3dNms3dNormalMmcv", ctx, |call| {
+    enter("diopiIou3dNms3dNormalMmcv", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (keep, keep_num, boxes) = unsafe {
             (
@@ -206,7 +206,7 @@ pub unsafe extern "C" fn diopiConvexIouMmcv(
     pointsets: diopi_runtime::ffi::diopiConstTensorHandle_t,
     polygons: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiConvexIouMmcv", ctx, |call| {
+    enter("diopiConvexIouMmcv", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (ious, pointsets, polygons) = unsafe {
             (
@@ -235,7 +235,7 @@ pub unsafe extern "C" fn diopiConvexGiouMmcv(
     pointsets: diopi_runtime::ffi::diopiConstTensorHandle_t,
     polygons: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiConvexGiouMmcv", ctx, |call| {
+    enter("diopiConvexGiouMmcv", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (output, pointsets, polygons) = unsafe {
             (
@@ -263,14 +263,18 @@ pub unsafe extern "C" fn diopiMinAreaPolygonsMmcv(
     polygons: diopi_runtime::ffi::diopiTensorHandle_t,
     pointsets: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiMinAreaPolygonsMmcv", ctx, |call| {
+    enter("diopiMinAreaPolygonsMmcv", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (polygons, pointsets) =
             unsafe { (call.tensor("polygons", polygons)?, call.tensor("pointsets", pointsets.cast_mut())?) };
         let mut out_result = call.output(&polygons, pointsets.data_type(), &[&pointsets])?;
-        call.run(&Method::new("enclosing_rectangles", FLOAT), pointsets.data_type(), |device, launch| {
-            device.enclosing_rectangles(launch, out_result.elements(), pointsets.elements())
-        })?;
+        call.run(
+            &Method::new("enclosing_rectangles", FLOAT),
+            pointsets.data_type(),
+            &mut |device, launch| {
+                device.enclosing_rectangles(launch, out_result.elements(), pointsets.elements())
+            },
+        )?;
         out_result.finish()?;
         Ok(())
     })
@@ -292,7 +296,7 @@ pub unsafe extern "C" fn diopiDiffIouRotatedSortVerticesMmcv(
     mask: diopi_runtime::ffi::diopiConstTensorHandle_t,
     _num_valid: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiDiffIouRotatedSortVerticesMmcv", ctx, |call| {
+    enter("diopiDiffIouRotatedSortVerticesMmcv", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, vertices, mask) = unsafe {
             (

@@ -28,7 +28,7 @@ pub unsafe extern "C" fn diopiRoiAlignRotatedMmcv(
     aligned: bool,
     clockwise: bool,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiRoiAlignRotatedMmcv", ctx, |call| {
+    enter("diopiRoiAlignRotatedMmcv", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (output, input, rois) = unsafe {
             (
@@ -38,7 +38,7 @@ pub unsafe extern "C" fn diopiRoiAlignRotatedMmcv(
             )
         };
         let mut out_result = call.output(&output, input.data_type(), &[&input, &rois])?;
-        call.run(&Method::new("rotated_roi_align", FLOAT), input.data_type(), |device, launch| {
+        call.run(&Method::new("rotated_roi_align", FLOAT), input.data_type(), &mut |device, launch| {
             device.rotated_roi_align(
                 launch,
                 out_result.elements(),
@@ -82,7 +82,7 @@ pub unsafe extern "C" fn diopiRoiAlignRotatedBackwardMmcv(
     aligned: bool,
     clockwise: bool,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiRoiAlignRotatedBackwardMmcv", ctx, |call| {
+    enter("diopiRoiAlignRotatedBackwardMmcv", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (bottom_grad, top_grad, rois) = unsafe {
             (
@@ -92,7 +92,7 @@ pub unsafe extern "C" fn diopiRoiAlignRotatedBackwardMmcv(
             )
         };
         let mut dx_result = call.output(&bottom_grad, top_grad.data_type(), &[&rois, &top_grad])?;
-        call.run(&Method::new("rotated_roi_align_grad", FLOAT), rois.data_type(), |device, launch| {
+        call.run(&Method::new("rotated_roi_align_grad", FLOAT), rois.data_type(), &mut |device, launch| {
             device.rotated_roi_align_grad(
                 launch,
                 dx_result.elements(),
@@ -136,7 +136,7 @@ pub unsafe extern "C" fn diopiRiroiAlignRotatedMmcv(
     spatial_scale: f32,
     clockwise: bool,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiRiroiAlignRotatedMmcv", ctx, |call| {
+    enter("diopiRiroiAlignRotatedMmcv", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (output, features, rois) = unsafe {
             (
@@ -146,7 +146,7 @@ pub unsafe extern "C" fn diopiRiroiAlignRotatedMmcv(
             )
         };
         let mut out_result = call.output(&output, features.data_type(), &[&features, &rois])?;
-        call.run(&Method::new("rotated_roi_align", FLOAT), features.data_type(), |device, launch| {
+        call.run(&Method::new("rotated_roi_align", FLOAT), features.data_type(), &mut |device, launch| {
             device.rotated_roi_align(
                 launch,
                 out_result.elements(),
@@ -190,7 +190,7 @@ pub unsafe extern "C" fn diopiRiroiAlignRotatedBackwardMmcv(
     spatial_scale: f32,
     clockwise: bool,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiRiroiAlignRotatedBackwardMmcv", ctx, |call| {
+    enter("diopiRiroiAlignRotatedBackwardMmcv", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (bottom_grad, top_grad, rois) = unsafe {
             (
@@ -200,7 +200,7 @@ pub unsafe extern "C" fn diopiRiroiAlignRotatedBackwardMmcv(
             )
         };
         let mut dx_result = call.output(&bottom_grad, top_grad.data_type(), &[&rois, &top_grad])?;
-        call.run(&Method::new("rotated_roi_align_grad", FLOAT), rois.data_type(), |device, launch| {
+        call.run(&Method::new("rotated_roi_align_grad", FLOAT), rois.data_type(), &mut |device, launch| {
             device.rotated_roi_align_grad(
                 launch,
                 dx_result.elements(),
@@ -239,7 +239,7 @@ pub unsafe extern "C" fn diopiBorderAlignMmcv(
     boxes: diopi_runtime::ffi::diopiConstTensorHandle_t,
     pool_size: i64,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiBorderAlignMmcv", ctx, |call| {
+    enter("diopiBorderAlignMmcv", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (output, argmax_idx, input, boxes) = unsafe {
             (
@@ -251,7 +251,7 @@ pub unsafe extern "C" fn diopiBorderAlignMmcv(
         };
         let mut out_result = call.output(&output, input.data_type(), &[&input, &boxes])?;
         let mut indices_result = call.output(&argmax_idx, DataType::INT64, &[&input, &boxes])?;
-        call.run(&Method::new("border_align", FLOAT), input.data_type(), |device, launch| {
+        call.run(&Method::new("border_align", FLOAT), input.data_type(), &mut |device, launch| {
             device.border_align(
                 launch,
                 out_result.elements(),
@@ -284,7 +284,7 @@ pub unsafe extern "C" fn diopiBorderAlignBackwardMmcv(
     argmax_idx: diopi_runtime::ffi::diopiConstTensorHandle_t,
     pool_size: i64,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiBorderAlignBackwardMmcv", ctx, |call| {
+    enter("diopiBorderAlignBackwardMmcv", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (grad_input, grad_output, boxes, argmax_idx) = unsafe {
             (
@@ -296,7 +296,7 @@ pub unsafe extern "C" fn diopiBorderAlignBackwardMmcv(
         };
         let mut dx_result =
             call.output(&grad_input, grad_output.data_type(), &[&boxes, &argmax_idx, &grad_output])?;
-        call.run(&Method::new("border_align_grad", FLOAT), boxes.data_type(), |device, launch| {
+        call.run(&Method::new("border_align_grad", FLOAT), boxes.data_type(), &mut |device, launch| {
             device.border_align_grad(
                 launch,
                 dx_result.elements(),
@@ -333,7 +333,7 @@ pub unsafe extern "C" fn diopiDeformRoiPoolMmcv(
     spatial_scale: f32,
     gamma: f32,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiDeformRoiPoolMmcv", ctx, |call| {
+    enter("diopiDeformRoiPoolMmcv", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (output, input, rois, offset) = unsafe {
             (
@@ -383,7 +383,7 @@ pub unsafe extern "C" fn diopiDeformRoiPoolBackwardMmcv(
     spatial_scale: f32,
     gamma: f32,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiDeformRoiPoolBackwardMmcv", ctx, |call| {
+    enter("diopiDeformRoiPoolBackwardMmcv", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (grad_input, grad_offset, grad_output, input, rois, offset) = unsafe {
             (
@@ -431,7 +431,7 @@ pub unsafe extern "C" fn diopiPrroiPoolMmcv(
     pooled_width: i64,
     spatial_scale: f32,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiPrroiPoolMmcv", ctx, |call| {
+    enter("diopiPrroiPoolMmcv", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (output, input, rois) = unsafe {
             (
@@ -441,7 +441,7 @@ pub unsafe extern "C" fn diopiPrroiPoolMmcv(
             )
         };
         let mut out_result = call.output(&output, input.data_type(), &[&input, &rois])?;
-        call.run(&Method::new("precise_roi_pool", FLOAT), input.data_type(), |device, launch| {
+        call.run(&Method::new("precise_roi_pool", FLOAT), input.data_type(), &mut |device, launch| {
             device.precise_roi_pool(
                 launch,
                 out_result.elements(),
@@ -477,7 +477,7 @@ pub unsafe extern "C" fn diopiPrroiPoolbackwardMmcv(
     pooled_width: i64,
     spatial_scale: f32,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiPrroiPoolbackwardMmcv", ctx, |call| {
+    enter("diopiPrroiPoolbackwardMmcv", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (grad_input, grad_output, rois) = unsafe {
             (
@@ -520,7 +520,7 @@ pub unsafe extern "C" fn diopiPrroiPoolCoorBackwardMmcv(
     pooled_width: i64,
     spatial_scale: f32,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiPrroiPoolCoorBackwardMmcv", ctx, |call| {
+    enter("diopiPrroiPoolCoorBackwardMmcv", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (grad_rois, grad_output, input, rois) = unsafe {
             (
@@ -561,7 +561,7 @@ pub unsafe extern "C" fn diopiRotatedFeatureAlignMmcv(
     spatial_scale: f32,
     points: i64,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiRotatedFeatureAlignMmcv", ctx, |call| {
+    enter("diopiRotatedFeatureAlignMmcv", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (output, features, best_bboxes) = unsafe {
             (
@@ -571,16 +571,20 @@ pub unsafe extern "C" fn diopiRotatedFeatureAlignMmcv(
             )
         };
         let mut out_result = call.output(&output, features.data_type(), &[&features, &best_bboxes])?;
-        call.run(&Method::new("rotated_feature_align", FLOAT), features.data_type(), |device, launch| {
-            device.rotated_feature_align(
-                launch,
-                out_result.elements(),
-                features.elements(),
-                best_bboxes.elements(),
-                f64::from(spatial_scale),
-                points,
-            )
-        })?;
+        call.run(
+            &Method::new("rotated_feature_align", FLOAT),
+            features.data_type(),
+            &mut |device, launch| {
+                device.rotated_feature_align(
+                    launch,
+                    out_result.elements(),
+                    features.elements(),
+                    best_bboxes.elements(),
+                    f64::from(spatial_scale),
+                    points,
+                )
+            },
+        )?;
         out_result.finish()?;
         Ok(())
     })
@@ -603,7 +607,7 @@ pub unsafe extern "C" fn diopiRotatedFeatureAlignBackwardMmcv(
     spatial_scale: f32,
     points: i64,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiRotatedFeatureAlignBackwardMmcv", ctx, |call| {
+    enter("diopiRotatedFeatureAlignBackwardMmcv", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (bottom_grad, top_grad, best_bboxes) = unsafe {
             (
@@ -616,7 +620,7 @@ pub unsafe extern "C" fn diopiRotatedFeatureAlignBackwardMmcv(
         call.run(
             &Method::new("rotated_feature_align_grad", FLOAT),
             best_bboxes.data_type(),
-            |device, launch| {
+            &mut |device, launch| {
                 device.rotated_feature_align_grad(
                     launch,
                     dx_result.elements(),

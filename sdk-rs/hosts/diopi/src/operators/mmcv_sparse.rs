@@ -26,7 +26,7 @@ pub unsafe extern "C" fn diopiIndiceConvMmcv(
     inverse: i64,
     sub_m: i64,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiIndiceConvMmcv", ctx, |call| {
+    enter("diopiIndiceConvMmcv", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, features, filters, indice_pairs, indice_num) = unsafe {
             (
@@ -73,7 +73,7 @@ pub unsafe extern "C" fn diopiIndiceConvBackwardMmcv(
     inverse: i64,
     sub_m: i64,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiIndiceConvBackwardMmcv", ctx, |call| {
+    enter("diopiIndiceConvBackwardMmcv", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (outlist, features, filters, out_grad, indice_pairs, indice_num) = unsafe {
             (
@@ -122,7 +122,7 @@ pub unsafe extern "C" fn diopiFusedIndiceConvBatchnormMmcv(
     inverse: i64,
     sub_m: i64,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiFusedIndiceConvBatchnormMmcv", ctx, |call| {
+    enter("diopiFusedIndiceConvBatchnormMmcv", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, features, filters, bias, indice_pairs, indice_num) = unsafe {
             (
@@ -167,7 +167,7 @@ pub unsafe extern "C" fn diopiIndiceMaxpoolMmcv(
     indice_num: diopi_runtime::ffi::diopiConstTensorHandle_t,
     num_act: i64,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiIndiceMaxpoolMmcv", ctx, |call| {
+    enter("diopiIndiceMaxpoolMmcv", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, features, indice_pairs, indice_num) = unsafe {
             (
@@ -200,7 +200,7 @@ pub unsafe extern "C" fn diopiIndiceMaxpoolBackwardMmcv(
     indice_pairs: diopi_runtime::ffi::diopiConstTensorHandle_t,
     indice_num: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiIndiceMaxpoolBackwardMmcv", ctx, |call| {
+    enter("diopiIndiceMaxpoolBackwardMmcv", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, features, out_features, out_grad, indice_pairs, indice_num) = unsafe {
             (

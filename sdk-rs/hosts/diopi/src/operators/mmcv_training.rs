@@ -26,7 +26,7 @@ pub unsafe extern "C" fn diopiFusedBiasLeakyreluMmcv(
     alpha: f32,
     scale: f32,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiFusedBiasLeakyreluMmcv", ctx, |call| {
+    enter("diopiFusedBiasLeakyreluMmcv", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, input, bias, refer) = unsafe {
             (
@@ -59,7 +59,7 @@ pub unsafe extern "C" fn diopiSigmoidFocalLossMmcv(
     gamma: f32,
     alpha: f32,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiSigmoidFocalLossMmcv", ctx, |call| {
+    enter("diopiSigmoidFocalLossMmcv", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (output, input, target, weight) = unsafe {
             (
@@ -92,7 +92,7 @@ pub unsafe extern "C" fn diopiSigmoidFocalLossBackwardMmcv(
     gamma: f32,
     alpha: f32,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiSigmoidFocalLossBackwardMmcv", ctx, |call| {
+    enter("diopiSigmoidFocalLossBackwardMmcv", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (grad_input, input, target, weight) = unsafe {
             (
@@ -133,7 +133,7 @@ pub unsafe extern "C" fn diopiSoftmaxFocalLossMmcv(
     gamma: f32,
     alpha: f32,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiSoftmaxFocalLossMmcv", ctx, |call| {
+    enter("diopiSoftmaxFocalLossMmcv", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (output, softmax, target, weight) = unsafe {
             (
@@ -168,7 +168,7 @@ pub unsafe extern "C" fn diopiSoftmaxFocalLossBackwardMmcv(
     gamma: f32,
     alpha: f32,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiSoftmaxFocalLossBackwardMmcv", ctx, |call| {
+    enter("diopiSoftmaxFocalLossBackwardMmcv", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (grad_input, buff, softmax, target, weight) = unsafe {
             (
@@ -207,7 +207,7 @@ pub unsafe extern "C" fn diopiSyncBnMeanMmcv(
     mean: diopi_runtime::ffi::diopiTensorHandle_t,
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiSyncBnMeanMmcv", ctx, |call| {
+    enter("diopiSyncBnMeanMmcv", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (mean, input) = unsafe { (call.tensor("mean", mean)?, call.tensor("input", input.cast_mut())?) };
         rules::filters::batch_mean(call, &mean, &input)?;
@@ -230,7 +230,7 @@ pub unsafe extern "C" fn diopiSyncBnVarMmcv(
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
     mean: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiSyncBnVarMmcv", ctx, |call| {
+    enter("diopiSyncBnVarMmcv", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (var, input, mean) = unsafe {
             (
@@ -270,7 +270,7 @@ pub unsafe extern "C" fn diopiSyncBnOutputMmcv(
     momentum: f32,
     group_size: i64,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiSyncBnOutputMmcv", ctx, |call| {
+    enter("diopiSyncBnOutputMmcv", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (running_mean, running_var, norm, std, output, input, mean, var, weight, bias) = unsafe {
             (
@@ -322,7 +322,7 @@ pub unsafe extern "C" fn diopiSyncBnBackwardParamMmcv(
     grad_output: diopi_runtime::ffi::diopiConstTensorHandle_t,
     norm: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiSyncBnBackwardParamMmcv", ctx, |call| {
+    enter("diopiSyncBnBackwardParamMmcv", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (grad_weight, grad_bias, grad_output, norm) = unsafe {
             (
@@ -357,7 +357,7 @@ pub unsafe extern "C" fn diopiSyncBnBackwardDataMmcv(
     norm: diopi_runtime::ffi::diopiConstTensorHandle_t,
     std: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiSyncBnBackwardDataMmcv", ctx, |call| {
+    enter("diopiSyncBnBackwardDataMmcv", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (grad_input, grad_output, weight, grad_weight, grad_bias, norm, std) = unsafe {
             (

@@ -20,7 +20,7 @@ pub unsafe extern "C" fn diopiPointsInBoxesPartMmcv(
     boxes: diopi_runtime::ffi::diopiConstTensorHandle_t,
     pts: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiPointsInBoxesPartMmcv", ctx, |call| {
+    enter("diopiPointsInBoxesPartMmcv", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (box_idx_of_points, boxes, pts) = unsafe {
             (
@@ -30,7 +30,7 @@ pub unsafe extern "C" fn diopiPointsInBoxesPartMmcv(
             )
         };
         let mut out_result = call.output(&box_idx_of_points, DataType::INT64, &[&boxes, &pts])?;
-        call.run(&Method::new("points_in_boxes", FLOAT), boxes.data_type(), |device, launch| {
+        call.run(&Method::new("points_in_boxes", FLOAT), boxes.data_type(), &mut |device, launch| {
             device.points_in_boxes(launch, out_result.elements(), boxes.elements(), pts.elements(), true)
         })?;
         out_result.finish()?;
@@ -53,7 +53,7 @@ pub unsafe extern "C" fn diopiPointsInBoxesAllMmcv(
     boxes: diopi_runtime::ffi::diopiConstTensorHandle_t,
     pts: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiPointsInBoxesAllMmcv", ctx, |call| {
+    enter("diopiPointsInBoxesAllMmcv", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (box_idx_of_points, boxes, pts) = unsafe {
             (
@@ -63,7 +63,7 @@ pub unsafe extern "C" fn diopiPointsInBoxesAllMmcv(
             )
         };
         let mut out_result = call.output(&box_idx_of_points, DataType::INT64, &[&boxes, &pts])?;
-        call.run(&Method::new("points_in_boxes", FLOAT), boxes.data_type(), |device, launch| {
+        call.run(&Method::new("points_in_boxes", FLOAT), boxes.data_type(), &mut |device, launch| {
             device.points_in_boxes(launch, out_result.elements(), boxes.elements(), pts.elements(), false)
         })?;
         out_result.finish()?;
@@ -86,7 +86,7 @@ pub unsafe extern "C" fn diopiPointsInPolygonsMmcv(
     points: diopi_runtime::ffi::diopiConstTensorHandle_t,
     polygons: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiPointsInPolygonsMmcv", ctx, |call| {
+    enter("diopiPointsInPolygonsMmcv", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (output, points, polygons) = unsafe {
             (
@@ -96,7 +96,7 @@ pub unsafe extern "C" fn diopiPointsInPolygonsMmcv(
             )
         };
         let mut out_result = call.output(&output, points.data_type(), &[&points, &polygons])?;
-        call.run(&Method::new("points_in_polygons", FLOAT), points.data_type(), |device, launch| {
+        call.run(&Method::new("points_in_polygons", FLOAT), points.data_type(), &mut |device, launch| {
             device.points_in_polygons(launch, out_result.elements(), points.elements(), polygons.elements())
         })?;
         out_result.finish()?;
@@ -121,7 +121,7 @@ pub unsafe extern "C" fn diopiDynamicVoxelizeMmcv(
     coors_range: diopi_runtime::ffi::diopiConstTensorHandle_t,
     _n_dim: i64,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiDynamicVoxelizeMmcv", ctx, |call| {
+    enter("diopiDynamicVoxelizeMmcv", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (coors, points, voxel_size, coors_range) = unsafe {
             (
@@ -132,7 +132,7 @@ pub unsafe extern "C" fn diopiDynamicVoxelizeMmcv(
             )
         };
         let mut out_result = call.output(&coors, DataType::INT64, &[&points, &voxel_size, &coors_range])?;
-        call.run(&Method::new("voxel_coordinates", FLOAT), points.data_type(), |device, launch| {
+        call.run(&Method::new("voxel_coordinates", FLOAT), points.data_type(), &mut |device, launch| {
             device.voxel_coordinates(
                 launch,
                 out_result.elements(),
@@ -170,7 +170,7 @@ pub unsafe extern "C" fn diopiHardVoxelizeMmcv(
     _n_dim: i64,
     _deterministic: bool,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiHardVoxelizeMmcv", ctx, |call| {
+    enter("diopiHardVoxelizeMmcv", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (voxels, coors, num_points_per_voxel, voxel_num, points, voxel_size, coors_range) = unsafe {
             (

@@ -29,7 +29,7 @@ pub unsafe extern "C" fn diopiBatchNorm(
     momentum: f64,
     eps: f64,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiBatchNorm", ctx, |call| {
+    enter("diopiBatchNorm", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, save_mean, save_invstd, input, weight, bias, running_mean, running_var) = unsafe {
             (
@@ -86,7 +86,7 @@ pub unsafe extern "C" fn diopiBatchNormBackward(
     training: bool,
     eps: f64,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiBatchNormBackward", ctx, |call| {
+    enter("diopiBatchNormBackward", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (
             grad_input,
@@ -148,7 +148,7 @@ pub unsafe extern "C" fn diopiBatchNormStats(
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
     eps: f64,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiBatchNormStats", ctx, |call| {
+    enter("diopiBatchNormStats", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (mean, invstd, input) = unsafe {
             (
@@ -185,7 +185,7 @@ pub unsafe extern "C" fn diopiBatchNormGatherStatsWithCounts(
     eps: f32,
     counts: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiBatchNormGatherStatsWithCounts", ctx, |call| {
+    enter("diopiBatchNormGatherStatsWithCounts", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (mean, invstd, mean_all, invstd_all, running_mean, running_var, counts) = unsafe {
             (
@@ -234,7 +234,7 @@ pub unsafe extern "C" fn diopiBatchNormElemt(
     invstd: diopi_runtime::ffi::diopiConstTensorHandle_t,
     _eps: f32,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiBatchNormElemt", ctx, |call| {
+    enter("diopiBatchNormElemt", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, input, weight, bias, mean, invstd) = unsafe {
             (
@@ -284,7 +284,7 @@ pub unsafe extern "C" fn diopiBatchNormBackwardReduce(
     weight_g: bool,
     bias_g: bool,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiBatchNormBackwardReduce", ctx, |call| {
+    enter("diopiBatchNormBackwardReduce", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (sum_dy, sum_dy_xmu, grad_weight, grad_bias, grad_out, input, mean, invstd) = unsafe {
             (
@@ -338,7 +338,7 @@ pub unsafe extern "C" fn diopiBatchNormBackwardElemt(
     sum_dy_xmu: diopi_runtime::ffi::diopiConstTensorHandle_t,
     count: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiBatchNormBackwardElemt", ctx, |call| {
+    enter("diopiBatchNormBackwardElemt", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (grad_input, grad_out, input, mean, invstd, weight, sum_dy, sum_dy_xmu, count) = unsafe {
             (
@@ -390,7 +390,7 @@ pub unsafe extern "C" fn diopiLayerNorm(
     normalized_shape: diopi_runtime::ffi::diopiSize_t,
     eps: f64,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiLayerNorm", ctx, |call| {
+    enter("diopiLayerNorm", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, save_mean, save_invstd, input, weight, bias, normalized_shape) = unsafe {
             (
@@ -441,7 +441,7 @@ pub unsafe extern "C" fn diopiLayerNormBackward(
     rstd: diopi_runtime::ffi::diopiConstTensorHandle_t,
     normalized_shape: diopi_runtime::ffi::diopiSize_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiLayerNormBackward", ctx, |call| {
+    enter("diopiLayerNormBackward", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (grad_input, grad_weight, grad_bias, grad_output, input, weight, mean, rstd, normalized_shape) = unsafe {
             (
@@ -493,7 +493,7 @@ pub unsafe extern "C" fn diopiLayerNormGB(
     eps: f64,
     begin_norm_axis: i64,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiLayerNormGB", ctx, |call| {
+    enter("diopiLayerNormGB", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, running_mean, running_var, input, weight, bias) = unsafe {
             (
@@ -543,7 +543,7 @@ pub unsafe extern "C" fn diopiLayerNormGBBackward(
     running_std: diopi_runtime::ffi::diopiConstTensorHandle_t,
     begin_norm_axis: i64,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiLayerNormGBBackward", ctx, |call| {
+    enter("diopiLayerNormGBBackward", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (grad_input, grad_weight, grad_bias, grad_output, input, weight, running_mean, running_std) = unsafe {
             (
@@ -594,7 +594,7 @@ pub unsafe extern "C" fn diopiGroupNorm(
     num_groups: i64,
     eps: f64,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiGroupNorm", ctx, |call| {
+    enter("diopiGroupNorm", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, save_mean, save_invstd, input, weight, bias) = unsafe {
             (
@@ -643,7 +643,7 @@ pub unsafe extern "C" fn diopiGroupNormBackward(
     rstd: diopi_runtime::ffi::diopiConstTensorHandle_t,
     num_groups: i64,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiGroupNormBackward", ctx, |call| {
+    enter("diopiGroupNormBackward", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (grad_input, grad_weight, grad_bias, grad_output, input, weight, mean, rstd) = unsafe {
             (
@@ -691,7 +691,7 @@ pub unsafe extern "C" fn diopiInstanceNorm(
     bias: diopi_runtime::ffi::diopiConstTensorHandle_t,
     eps: f64,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiInstanceNorm", ctx, |call| {
+    enter("diopiInstanceNorm", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (output, input, scale, bias) = unsafe {
             (
@@ -736,7 +736,7 @@ pub unsafe extern "C" fn diopiInstanceNormBackward(
     axis: i64,
     eps: f64,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiInstanceNormBackward", ctx, |call| {
+    enter("diopiInstanceNormBackward", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (grad_input, grad_scale, grad_bias, grad_output, input, scale) = unsafe {
             (
@@ -780,7 +780,7 @@ pub unsafe extern "C" fn diopiNormalize(
     axis: i64,
     eps: f64,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiNormalize", ctx, |call| {
+    enter("diopiNormalize", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (output, input) =
             unsafe { (call.tensor("output", output)?, call.tensor("input", input.cast_mut())?) };
@@ -807,7 +807,7 @@ pub unsafe extern "C" fn diopiNormalizeBackward(
     axis: i64,
     eps: f64,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiNormalizeBackward", ctx, |call| {
+    enter("diopiNormalizeBackward", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (grad_input, grad_output, input) = unsafe {
             (

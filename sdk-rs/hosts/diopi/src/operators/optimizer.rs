@@ -26,7 +26,7 @@ pub unsafe extern "C" fn diopiSgd(
     weight_decay: f64,
     nesterov: bool,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiSgd", ctx, |call| {
+    enter("diopiSgd", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (param, grad, buf) = unsafe {
             (call.tensor("param", param)?, call.tensor("grad", grad)?, call.optional_tensor("buf", buf)?)
@@ -62,7 +62,7 @@ pub unsafe extern "C" fn diopiAdam(
     step: i64,
     amsgrad: bool,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiAdam", ctx, |call| {
+    enter("diopiAdam", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (param, grad, exp_avg, exp_avg_sq, max_exp_avg_sq) = unsafe {
             (
@@ -115,7 +115,7 @@ pub unsafe extern "C" fn diopiAdamW(
     step: i64,
     amsgrad: bool,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiAdamW", ctx, |call| {
+    enter("diopiAdamW", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (param, grad, exp_avg, exp_avg_sq, max_exp_avg_sq) = unsafe {
             (
@@ -170,7 +170,7 @@ pub unsafe extern "C" fn diopiFusedAdamW(
     amsgrad: bool,
     maximize: bool,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiFusedAdamW", ctx, |call| {
+    enter("diopiFusedAdamW", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (params, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, state_steps) = unsafe {
             (
@@ -219,7 +219,7 @@ pub unsafe extern "C" fn diopiAdadelta(
     eps: f32,
     weight_decay: f32,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiAdadelta", ctx, |call| {
+    enter("diopiAdadelta", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (param, grad, square_avg, acc_delta) = unsafe {
             (
@@ -258,7 +258,7 @@ pub unsafe extern "C" fn diopiRmsprop(
     momentum: f32,
     centered: bool,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiRmsprop", ctx, |call| {
+    enter("diopiRmsprop", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (param, grad, square_avg, grad_avg, momentum_buf) = unsafe {
             (
@@ -305,7 +305,7 @@ pub unsafe extern "C" fn diopiClipGradNorm(
     norm_type: f64,
     error_if_nonfinite: bool,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiClipGradNorm", ctx, |call| {
+    enter("diopiClipGradNorm", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, grads) =
             unsafe { (call.target("out", out)?, call.tensors("grads", grads.cast(), num_grads)?) };
@@ -330,7 +330,7 @@ pub unsafe extern "C" fn diopiAmpForeachNonFiniteCheckAndUnscaleInp(
     found_inf: diopi_runtime::ffi::diopiTensorHandle_t,
     inv_scale: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiAmpForeachNonFiniteCheckAndUnscaleInp", ctx, |call| {
+    enter("diopiAmpForeachNonFiniteCheckAndUnscaleInp", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (scaled_grads, found_inf, inv_scale) = unsafe {
             (
@@ -369,7 +369,7 @@ pub unsafe extern "C" fn diopiAmpUpdateScaleInp(
     scale_backoff_factor: f64,
     growth_interval: i32,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiAmpUpdateScaleInp", ctx, |call| {
+    enter("diopiAmpUpdateScaleInp", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (current_scale, growth_tracker, found_inf) = unsafe {
             (
@@ -381,59 +381,59 @@ pub unsafe extern "C" fn diopiAmpUpdateScaleInp(
         let found = call.formula(
             &Method::new("not_equal", FLOAT | INTEGER | BOOL).yields_bool(),
             [(&found_inf).into(), 0i64.into()],
-            |device, launch, out, [a, b]| device.not_equal(launch, out, a, b),
+            &mut |device, launch, out, [a, b]| device.not_equal(launch, out, a, b),
         )?;
         let steps = call.formula(
             &Method::new("add", FLOAT | INTEGER | BOOL),
             [(&growth_tracker).into(), 1i64.into()],
-            |device, launch, out, [a, b]| device.add(launch, out, a, b),
+            &mut |device, launch, out, [a, b]| device.add(launch, out, a, b),
         )?;
         let is_grown = call.formula(
             &Method::new("equal", FLOAT | INTEGER | BOOL).yields_bool(),
             [(&steps).into(), growth_interval.into()],
-            |device, launch, out, [a, b]| device.equal(launch, out, a, b),
+            &mut |device, launch, out, [a, b]| device.equal(launch, out, a, b),
         )?;
         let grown = call.formula(
             &Method::new("multiply", FLOAT | INTEGER | BOOL),
             [(&current_scale).into(), scale_growth_factor.into()],
-            |device, launch, out, [a, b]| device.multiply(launch, out, a, b),
+            &mut |device, launch, out, [a, b]| device.multiply(launch, out, a, b),
         )?;
         let part_1 = call.formula(
             &Method::new("is_finite", FLOAT | INTEGER).yields_bool(),
             [(&grown).into()],
-            |device, launch, out, [x]| device.is_finite(launch, out, x),
+            &mut |device, launch, out, [x]| device.is_finite(launch, out, x),
         )?;
         let part_2 = call.formula(
             &Method::new("logical_and", FLOAT | INTEGER | BOOL).yields_bool(),
             [(&is_grown).into(), (&part_1).into()],
-            |device, launch, out, [a, b]| device.logical_and(launch, out, a, b),
+            &mut |device, launch, out, [a, b]| device.logical_and(launch, out, a, b),
         )?;
         let raised = call.formula(
             &Method::new("select", FLOAT | INTEGER | BOOL),
             [(&part_2).into(), (&grown).into(), (&current_scale).into()],
-            |device, launch, out, [condition, a, b]| device.select(launch, out, condition, a, b),
+            &mut |device, launch, out, [condition, a, b]| device.select(launch, out, condition, a, b),
         )?;
         let reduced = call.formula(
             &Method::new("multiply", FLOAT | INTEGER | BOOL),
             [(&current_scale).into(), scale_backoff_factor.into()],
-            |device, launch, out, [a, b]| device.multiply(launch, out, a, b),
+            &mut |device, launch, out, [a, b]| device.multiply(launch, out, a, b),
         )?;
         let part_3 = call.formula(
             &Method::new("logical_or", FLOAT | INTEGER | BOOL).yields_bool(),
             [(&found).into(), (&is_grown).into()],
-            |device, launch, out, [a, b]| device.logical_or(launch, out, a, b),
+            &mut |device, launch, out, [a, b]| device.logical_or(launch, out, a, b),
         )?;
         call.write(
             &Method::new("select", FLOAT | INTEGER | BOOL),
             &growth_tracker,
             [(&part_3).into(), 0i64.into(), (&steps).into()],
-            |device, launch, out, [condition, a, b]| device.select(launch, out, condition, a, b),
+            &mut |device, launch, out, [condition, a, b]| device.select(launch, out, condition, a, b),
         )?;
         call.write(
             &Method::new("select", FLOAT | INTEGER | BOOL),
             &current_scale,
             [(&found).into(), (&reduced).into(), (&raised).into()],
-            |device, launch, out, [condition, a, b]| device.select(launch, out, condition, a, b),
+            &mut |device, launch, out, [condition, a, b]| device.select(launch, out, condition, a, b),
         )?;
         Ok(())
     })

@@ -26,7 +26,7 @@ pub unsafe extern "C" fn diopiMaxPool1d(
     dilation: diopi_runtime::ffi::diopiSize_t,
     ceil_mode: bool,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiMaxPool1d", ctx, |call| {
+    enter("diopiMaxPool1d", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, input, kernel_size, stride, padding, dilation) = unsafe {
             (
@@ -75,7 +75,7 @@ pub unsafe extern "C" fn diopiMaxPool1dWithIndices(
     dilation: diopi_runtime::ffi::diopiSize_t,
     ceil_mode: bool,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiMaxPool1dWithIndices", ctx, |call| {
+    enter("diopiMaxPool1dWithIndices", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, indices, input, kernel_size, stride, padding, dilation) = unsafe {
             (
@@ -126,7 +126,7 @@ pub unsafe extern "C" fn diopiMaxPool1dBackward(
     _ceil_mode: bool,
     indices: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiMaxPool1dBackward", ctx, |call| {
+    enter("diopiMaxPool1dBackward", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (grad_input, grad_output, indices) = unsafe {
             (
@@ -160,7 +160,7 @@ pub unsafe extern "C" fn diopiAvgPool1d(
     ceil_mode: bool,
     count_include_pad: bool,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiAvgPool1d", ctx, |call| {
+    enter("diopiAvgPool1d", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, input, kernel_size, stride, padding) = unsafe {
             (
@@ -208,7 +208,7 @@ pub unsafe extern "C" fn diopiAvgPool1dBackward(
     ceil_mode: bool,
     count_include_pad: bool,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiAvgPool1dBackward", ctx, |call| {
+    enter("diopiAvgPool1dBackward", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (grad_input, grad_output, kernel_size, stride, padding) = unsafe {
             (
@@ -250,7 +250,7 @@ pub unsafe extern "C" fn diopiAdaptiveMaxPool1d(
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
     _output_size: diopi_runtime::ffi::diopiSize_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiAdaptiveMaxPool1d", ctx, |call| {
+    enter("diopiAdaptiveMaxPool1d", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, input) = unsafe { (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?) };
         rules::pooling::adaptive_max_pool(call, &out, None, &input, 1)?;
@@ -274,7 +274,7 @@ pub unsafe extern "C" fn diopiAdaptiveMaxPool1dWithIndices(
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
     _output_size: diopi_runtime::ffi::diopiSize_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiAdaptiveMaxPool1dWithIndices", ctx, |call| {
+    enter("diopiAdaptiveMaxPool1dWithIndices", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, indices, input) = unsafe {
             (
@@ -304,7 +304,7 @@ pub unsafe extern "C" fn diopiAdaptiveMaxPool1dBackward(
     _input: diopi_runtime::ffi::diopiConstTensorHandle_t,
     indices: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiAdaptiveMaxPool1dBackward", ctx, |call| {
+    enter("diopiAdaptiveMaxPool1dBackward", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (grad_input, grad_output, indices) = unsafe {
             (
@@ -333,7 +333,7 @@ pub unsafe extern "C" fn diopiAdaptiveAvgPool1d(
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
     _output_size: diopi_runtime::ffi::diopiSize_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiAdaptiveAvgPool1d", ctx, |call| {
+    enter("diopiAdaptiveAvgPool1d", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, input) = unsafe { (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?) };
         rules::pooling::adaptive_avg_pool(call, &out, &input, 1)?;
@@ -356,7 +356,7 @@ pub unsafe extern "C" fn diopiAdaptiveAvgPool1dBackward(
     grad_output: diopi_runtime::ffi::diopiConstTensorHandle_t,
     _input: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiAdaptiveAvgPool1dBackward", ctx, |call| {
+    enter("diopiAdaptiveAvgPool1dBackward", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (grad_input, grad_output) = unsafe {
             (call.tensor("grad_input", grad_input)?, call.tensor("grad_output", grad_output.cast_mut())?)
@@ -390,7 +390,7 @@ pub unsafe extern "C" fn diopiPool1d(
     adaptive: bool,
     _output_size: diopi_runtime::ffi::diopiSize_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiPool1d", ctx, |call| {
+    enter("diopiPool1d", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, input, mode, ksize, stride, padding, dilation) = unsafe {
             (
@@ -435,7 +435,7 @@ pub unsafe extern "C" fn diopiPool1dBackward(
     adaptive: bool,
     indices: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiPool1dBackward", ctx, |call| {
+    enter("diopiPool1dBackward", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (grad_input, grad_output, input, mode, ksize, stride, padding, dilation, indices) = unsafe {
             (

@@ -26,7 +26,7 @@ pub unsafe extern "C" fn diopiMaxPool2d(
     dilation: diopi_runtime::ffi::diopiSize_t,
     ceil_mode: bool,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiMaxPool2d", ctx, |call| {
+    enter("diopiMaxPool2d", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, input, kernel_size, stride, padding, dilation) = unsafe {
             (
@@ -75,7 +75,7 @@ pub unsafe extern "C" fn diopiMaxPool2dWithIndices(
     dilation: diopi_runtime::ffi::diopiSize_t,
     ceil_mode: bool,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiMaxPool2dWithIndices", ctx, |call| {
+    enter("diopiMaxPool2dWithIndices", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, indices, input, kernel_size, stride, padding, dilation) = unsafe {
             (
@@ -126,7 +126,7 @@ pub unsafe extern "C" fn diopiMaxPool2dBackward(
     _ceil_mode: bool,
     indices: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiMaxPool2dBackward", ctx, |call| {
+    enter("diopiMaxPool2dBackward", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (grad_input, grad_output, indices) = unsafe {
             (
@@ -161,7 +161,7 @@ pub unsafe extern "C" fn diopiAvgPool2d(
     count_include_pad: bool,
     divisor_override: *const i64,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiAvgPool2d", ctx, |call| {
+    enter("diopiAvgPool2d", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, input, kernel_size, stride, padding, divisor_override) = unsafe {
             (
@@ -211,7 +211,7 @@ pub unsafe extern "C" fn diopiAvgPool2dBackward(
     count_include_pad: bool,
     divisor_override: *const i64,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiAvgPool2dBackward", ctx, |call| {
+    enter("diopiAvgPool2dBackward", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (grad_input, grad_output, kernel_size, stride, padding, divisor_override) = unsafe {
             (
@@ -254,7 +254,7 @@ pub unsafe extern "C" fn diopiAdaptiveMaxPool2d(
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
     _output_size: diopi_runtime::ffi::diopiSize_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiAdaptiveMaxPool2d", ctx, |call| {
+    enter("diopiAdaptiveMaxPool2d", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, input) = unsafe { (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?) };
         rules::pooling::adaptive_max_pool(call, &out, None, &input, 2)?;
@@ -278,7 +278,7 @@ pub unsafe extern "C" fn diopiAdaptiveMaxPool2dWithIndices(
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
     _output_size: diopi_runtime::ffi::diopiSize_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiAdaptiveMaxPool2dWithIndices", ctx, |call| {
+    enter("diopiAdaptiveMaxPool2dWithIndices", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, indices, input) = unsafe {
             (
@@ -308,7 +308,7 @@ pub unsafe extern "C" fn diopiAdaptiveMaxPool2dBackward(
     _input: diopi_runtime::ffi::diopiConstTensorHandle_t,
     indices: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiAdaptiveMaxPool2dBackward", ctx, |call| {
+    enter("diopiAdaptiveMaxPool2dBackward", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (grad_input, grad_output, indices) = unsafe {
             (
@@ -337,7 +337,7 @@ pub unsafe extern "C" fn diopiAdaptiveAvgPool2d(
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
     _output_size: diopi_runtime::ffi::diopiSize_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiAdaptiveAvgPool2d", ctx, |call| {
+    enter("diopiAdaptiveAvgPool2d", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, input) = unsafe { (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?) };
         rules::pooling::adaptive_avg_pool(call, &out, &input, 2)?;
@@ -360,7 +360,7 @@ pub unsafe extern "C" fn diopiAdaptiveAvgPool2dBackward(
     grad_output: diopi_runtime::ffi::diopiConstTensorHandle_t,
     _input: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiAdaptiveAvgPool2dBackward", ctx, |call| {
+    enter("diopiAdaptiveAvgPool2dBackward", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (grad_input, grad_output) = unsafe {
             (call.tensor("grad_input", grad_input)?, call.tensor("grad_output", grad_output.cast_mut())?)
@@ -394,7 +394,7 @@ pub unsafe extern "C" fn diopiPool2d(
     adaptive: bool,
     _output_size: diopi_runtime::ffi::diopiSize_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiPool2d", ctx, |call| {
+    enter("diopiPool2d", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, input, mode, ksize, stride, padding, dilation) = unsafe {
             (
@@ -439,7 +439,7 @@ pub unsafe extern "C" fn diopiPool2dBackward(
     adaptive: bool,
     indices: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiPool2dBackward", ctx, |call| {
+    enter("diopiPool2dBackward", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (grad_input, grad_output, input, mode, ksize, stride, padding, dilation, indices) = unsafe {
             (

@@ -26,7 +26,7 @@ pub unsafe extern "C" fn diopiMaxPool3d(
     dilation: diopi_runtime::ffi::diopiSize_t,
     ceil_mode: bool,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiMaxPool3d", ctx, |call| {
+    enter("diopiMaxPool3d", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, input, kernel_size, stride, padding, dilation) = unsafe {
             (
@@ -75,7 +75,7 @@ pub unsafe extern "C" fn diopiMaxPool3dWithIndices(
     dilation: diopi_runtime::ffi::diopiSize_t,
     ceil_mode: bool,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiMaxPool3dWithIndices", ctx, |call| {
+    enter("diopiMaxPool3dWithIndices", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, indices, input, kernel_size, stride, padding, dilation) = unsafe {
             (
@@ -126,7 +126,7 @@ pub unsafe extern "C" fn diopiMaxPool3dBackward(
     _ceil_mode: bool,
     indices: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiMaxPool3dBackward", ctx, |call| {
+    enter("diopiMaxPool3dBackward", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (grad_input, grad_output, indices) = unsafe {
             (
@@ -161,7 +161,7 @@ pub unsafe extern "C" fn diopiAvgPool3d(
     count_include_pad: bool,
     divisor_override: *const i64,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiAvgPool3d", ctx, |call| {
+    enter("diopiAvgPool3d", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, input, kernel_size, stride, padding, divisor_override) = unsafe {
             (
@@ -211,7 +211,7 @@ pub unsafe extern "C" fn diopiAvgPool3dBackward(
     count_include_pad: bool,
     divisor_override: *const i64,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiAvgPool3dBackward", ctx, |call| {
+    enter("diopiAvgPool3dBackward", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (grad_input, grad_output, kernel_size, stride, padding, divisor_override) = unsafe {
             (
@@ -254,7 +254,7 @@ pub unsafe extern "C" fn diopiAdaptiveMaxPool3d(
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
     _output_size: diopi_runtime::ffi::diopiSize_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiAdaptiveMaxPool3d", ctx, |call| {
+    enter("diopiAdaptiveMaxPool3d", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, input) = unsafe { (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?) };
         rules::pooling::adaptive_max_pool(call, &out, None, &input, 3)?;
@@ -278,7 +278,7 @@ pub unsafe extern "C" fn diopiAdaptiveMaxPool3dWithIndices(
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
     _output_size: diopi_runtime::ffi::diopiSize_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiAdaptiveMaxPool3dWithIndices", ctx, |call| {
+    enter("diopiAdaptiveMaxPool3dWithIndices", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, indices, input) = unsafe {
             (
@@ -308,7 +308,7 @@ pub unsafe extern "C" fn diopiAdaptiveMaxPool3dBackward(
     _input: diopi_runtime::ffi::diopiConstTensorHandle_t,
     indices: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiAdaptiveMaxPool3dBackward", ctx, |call| {
+    enter("diopiAdaptiveMaxPool3dBackward", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (grad_input, grad_output, indices) = unsafe {
             (
@@ -337,7 +337,7 @@ pub unsafe extern "C" fn diopiAdaptiveAvgPool3d(
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
     _output_size: diopi_runtime::ffi::diopiSize_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiAdaptiveAvgPool3d", ctx, |call| {
+    enter("diopiAdaptiveAvgPool3d", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, input) = unsafe { (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?) };
         rules::pooling::adaptive_avg_pool(call, &out, &input, 3)?;
@@ -360,7 +360,7 @@ pub unsafe extern "C" fn diopiAdaptiveAvgPool3dBackward(
     grad_output: diopi_runtime::ffi::diopiConstTensorHandle_t,
     _input: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiAdaptiveAvgPool3dBackward", ctx, |call| {
+    enter("diopiAdaptiveAvgPool3dBackward", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (grad_input, grad_output) = unsafe {
             (call.tensor("grad_input", grad_input)?, call.tensor("grad_output", grad_output.cast_mut())?)
@@ -394,7 +394,7 @@ pub unsafe extern "C" fn diopiPool3d(
     adaptive: bool,
     _output_size: diopi_runtime::ffi::diopiSize_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiPool3d", ctx, |call| {
+    enter("diopiPool3d", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, input, mode, ksize, stride, padding, dilation) = unsafe {
             (
@@ -439,7 +439,7 @@ pub unsafe extern "C" fn diopiPool3dBackward(
     adaptive: bool,
     indices: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiPool3dBackward", ctx, |call| {
+    enter("diopiPool3dBackward", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (grad_input, grad_output, input, mode, ksize, stride, padding, dilation, indices) = unsafe {
             (

@@ -23,7 +23,7 @@ pub unsafe extern "C" fn diopiDropout(
     train: bool,
     generator: diopi_runtime::ffi::diopiGeneratorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiDropout", ctx, |call| {
+    enter("diopiDropout", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, mask, input, generator) = unsafe {
             (
@@ -55,7 +55,7 @@ pub unsafe extern "C" fn diopiDropoutInp(
     train: bool,
     generator: diopi_runtime::ffi::diopiGeneratorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiDropoutInp", ctx, |call| {
+    enter("diopiDropoutInp", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (input, mask, generator) = unsafe {
             (
@@ -85,7 +85,7 @@ pub unsafe extern "C" fn diopiRandomInp(
     to: *const i64,
     generator: diopi_runtime::ffi::diopiGeneratorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiRandomInp", ctx, |call| {
+    enter("diopiRandomInp", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (inout, to, generator) = unsafe {
             (call.tensor("inout", inout)?, call.optional_value(to), call.generator("generator", generator)?)
@@ -111,7 +111,7 @@ pub unsafe extern "C" fn diopiUniformInp(
     to: f64,
     generator: diopi_runtime::ffi::diopiGeneratorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiUniformInp", ctx, |call| {
+    enter("diopiUniformInp", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (inout, generator) =
             unsafe { (call.tensor("inout", inout)?, call.generator("generator", generator)?) };
@@ -135,7 +135,7 @@ pub unsafe extern "C" fn diopiBernoulli(
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
     generator: diopi_runtime::ffi::diopiGeneratorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiBernoulli", ctx, |call| {
+    enter("diopiBernoulli", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, input, generator) = unsafe {
             (
@@ -163,7 +163,7 @@ pub unsafe extern "C" fn diopiBernoulliInp(
     inout: diopi_runtime::ffi::diopiTensorHandle_t,
     generator: diopi_runtime::ffi::diopiGeneratorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiBernoulliInp", ctx, |call| {
+    enter("diopiBernoulliInp", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (inout, generator) =
             unsafe { (call.tensor("inout", inout)?, call.generator("generator", generator)?) };
@@ -187,7 +187,7 @@ pub unsafe extern "C" fn diopiBernoulliScalar(
     p: f64,
     generator: diopi_runtime::ffi::diopiGeneratorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiBernoulliScalar", ctx, |call| {
+    enter("diopiBernoulliScalar", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, generator) = unsafe { (call.tensor("out", out)?, call.generator("generator", generator)?) };
         rules::random::bernoulli_number(call, &out, p, generator)?;
@@ -211,7 +211,7 @@ pub unsafe extern "C" fn diopiNormal(
     std: f64,
     generator: diopi_runtime::ffi::diopiGeneratorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiNormal", ctx, |call| {
+    enter("diopiNormal", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, generator) = unsafe { (call.tensor("out", out)?, call.generator("generator", generator)?) };
         rules::random::normal(call, &out, mean, std, generator)?;
@@ -235,7 +235,7 @@ pub unsafe extern "C" fn diopiNormalTensorScalar(
     std: f64,
     generator: diopi_runtime::ffi::diopiGeneratorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiNormalTensorScalar", ctx, |call| {
+    enter("diopiNormalTensorScalar", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, mean, generator) = unsafe {
             (
@@ -265,7 +265,7 @@ pub unsafe extern "C" fn diopiNormalScalarTensor(
     std: diopi_runtime::ffi::diopiConstTensorHandle_t,
     generator: diopi_runtime::ffi::diopiGeneratorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiNormalScalarTensor", ctx, |call| {
+    enter("diopiNormalScalarTensor", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, std, generator) = unsafe {
             (
@@ -295,7 +295,7 @@ pub unsafe extern "C" fn diopiNormalTensor(
     std: diopi_runtime::ffi::diopiConstTensorHandle_t,
     generator: diopi_runtime::ffi::diopiGeneratorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiNormalTensor", ctx, |call| {
+    enter("diopiNormalTensor", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, mean, std, generator) = unsafe {
             (
@@ -326,7 +326,7 @@ pub unsafe extern "C" fn diopiNormalInp(
     std: f64,
     generator: diopi_runtime::ffi::diopiGeneratorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiNormalInp", ctx, |call| {
+    enter("diopiNormalInp", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (inout, generator) =
             unsafe { (call.tensor("inout", inout)?, call.generator("generator", generator)?) };
@@ -350,7 +350,7 @@ pub unsafe extern "C" fn diopiRandperm(
     n: i64,
     generator: diopi_runtime::ffi::diopiGeneratorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiRandperm", ctx, |call| {
+    enter("diopiRandperm", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, generator) = unsafe { (call.tensor("out", out)?, call.generator("generator", generator)?) };
         rules::random::permutation(call, &out, n, generator)?;
@@ -375,7 +375,7 @@ pub unsafe extern "C" fn diopiMultinomial(
     replacement: bool,
     generator: diopi_runtime::ffi::diopiGeneratorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiMultinomial", ctx, |call| {
+    enter("diopiMultinomial", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, input, generator) = unsafe {
             (

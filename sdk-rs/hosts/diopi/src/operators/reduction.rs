@@ -20,7 +20,7 @@ pub unsafe extern "C" fn diopiMean(
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
     dim: diopi_runtime::ffi::diopiSize_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiMean", ctx, |call| {
+    enter("diopiMean", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, input, dim) = unsafe {
             (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?, call.integers("dim", dim)?)
@@ -45,7 +45,7 @@ pub unsafe extern "C" fn diopiSum(
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
     dim: diopi_runtime::ffi::diopiSize_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiSum", ctx, |call| {
+    enter("diopiSum", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, input, dim) = unsafe {
             (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?, call.integers("dim", dim)?)
@@ -71,7 +71,7 @@ pub unsafe extern "C" fn diopiStd(
     dim: diopi_runtime::ffi::diopiSize_t,
     correction: *const diopi_runtime::ffi::diopiScalar_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiStd", ctx, |call| {
+    enter("diopiStd", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, input, dim, correction) = unsafe {
             (
@@ -101,7 +101,7 @@ pub unsafe extern "C" fn diopiProd(
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
     dim: *const i64,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiProd", ctx, |call| {
+    enter("diopiProd", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, input, dim) = unsafe {
             (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?, call.optional_value(dim))
@@ -127,7 +127,7 @@ pub unsafe extern "C" fn diopiMin(
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
     dim: i64,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiMin", ctx, |call| {
+    enter("diopiMin", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (min, min_indices, input) = unsafe {
             (
@@ -155,7 +155,7 @@ pub unsafe extern "C" fn diopiMinAll(
     min: diopi_runtime::ffi::diopiTensorHandle_t,
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiMinAll", ctx, |call| {
+    enter("diopiMinAll", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (min, input) = unsafe { (call.tensor("min", min)?, call.tensor("input", input.cast_mut())?) };
         rules::reduction::extremum(call, &min, &input, &[], false)?;
@@ -179,7 +179,7 @@ pub unsafe extern "C" fn diopiMax(
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
     dim: i64,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiMax", ctx, |call| {
+    enter("diopiMax", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (max, max_indices, input) = unsafe {
             (
@@ -207,7 +207,7 @@ pub unsafe extern "C" fn diopiMaxAll(
     max: diopi_runtime::ffi::diopiTensorHandle_t,
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiMaxAll", ctx, |call| {
+    enter("diopiMaxAll", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (max, input) = unsafe { (call.tensor("max", max)?, call.tensor("input", input.cast_mut())?) };
         rules::reduction::extremum(call, &max, &input, &[], true)?;
@@ -231,7 +231,7 @@ pub unsafe extern "C" fn diopiAmax(
     dim: diopi_runtime::ffi::diopiSize_t,
     _keepdim: bool,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiAmax", ctx, |call| {
+    enter("diopiAmax", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, self_, dim) = unsafe {
             (call.tensor("out", out)?, call.tensor("self", self_.cast_mut())?, call.integers("dim", dim)?)
@@ -257,7 +257,7 @@ pub unsafe extern "C" fn diopiArgmax(
     dim: *const i64,
     _keepdim: bool,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiArgmax", ctx, |call| {
+    enter("diopiArgmax", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, input, dim) = unsafe {
             (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?, call.optional_value(dim))
@@ -283,7 +283,7 @@ pub unsafe extern "C" fn diopiArgmin(
     dim: *const i64,
     _keepdim: bool,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiArgmin", ctx, |call| {
+    enter("diopiArgmin", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, input, dim) = unsafe {
             (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?, call.optional_value(dim))
@@ -308,7 +308,7 @@ pub unsafe extern "C" fn diopiAny(
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
     dim: *const i64,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiAny", ctx, |call| {
+    enter("diopiAny", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, input, dim) = unsafe {
             (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?, call.optional_value(dim))
@@ -333,7 +333,7 @@ pub unsafe extern "C" fn diopiAll(
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
     dim: *const i64,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiAll", ctx, |call| {
+    enter("diopiAll", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, input, dim) = unsafe {
             (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?, call.optional_value(dim))
@@ -359,7 +359,7 @@ pub unsafe extern "C" fn diopiNorm(
     p: *const diopi_runtime::ffi::diopiScalar_t,
     dim: diopi_runtime::ffi::diopiSize_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiNorm", ctx, |call| {
+    enter("diopiNorm", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, input, p, dim) = unsafe {
             (
@@ -392,7 +392,7 @@ pub unsafe extern "C" fn diopiNormBackward(
     dim: diopi_runtime::ffi::diopiSize_t,
     p: *const diopi_runtime::ffi::diopiScalar_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiNormBackward", ctx, |call| {
+    enter("diopiNormBackward", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (grad_input, grad_output, self_, norm, dim, p) = unsafe {
             (
@@ -426,7 +426,7 @@ pub unsafe extern "C" fn diopiLinalgVecNorm(
     dim: diopi_runtime::ffi::diopiSize_t,
     _keepdim: bool,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiLinalgVecNorm", ctx, |call| {
+    enter("diopiLinalgVecNorm", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, input, ord, dim) = unsafe {
             (
@@ -457,7 +457,7 @@ pub unsafe extern "C" fn diopiForeachnormScalar(
     input_size: i64,
     ord: *const diopi_runtime::ffi::diopiScalar_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiForeachnormScalar", ctx, |call| {
+    enter("diopiForeachnormScalar", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (outs, inputs, ord) = unsafe {
             (
@@ -486,7 +486,7 @@ pub unsafe extern "C" fn diopiCumsum(
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
     dim: i64,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiCumsum", ctx, |call| {
+    enter("diopiCumsum", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, input) = unsafe { (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?) };
         rules::reduction::cumsum(call, &out, &input, dim, false)?;
@@ -509,7 +509,7 @@ pub unsafe extern "C" fn diopiCumsumBackward(
     grad_output: diopi_runtime::ffi::diopiConstTensorHandle_t,
     dim: i64,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiCumsumBackward", ctx, |call| {
+    enter("diopiCumsumBackward", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (grad_input, grad_output) = unsafe {
             (call.tensor("grad_input", grad_input)?, call.tensor("grad_output", grad_output.cast_mut())?)

@@ -23,7 +23,7 @@ pub unsafe extern "C" fn diopiSort(
     descending: bool,
     _p_stable: *const bool,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiSort", ctx, |call| {
+    enter("diopiSort", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (values, indices, input) = unsafe {
             (
@@ -55,7 +55,7 @@ pub unsafe extern "C" fn diopiSortBackward(
     _sizes: diopi_runtime::ffi::diopiSize_t,
     _keepdim: bool,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiSortBackward", ctx, |call| {
+    enter("diopiSortBackward", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (grad_input, grad_output, indices) = unsafe {
             (
@@ -86,7 +86,7 @@ pub unsafe extern "C" fn diopiArgsort(
     dim: *const i64,
     descending: bool,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiArgsort", ctx, |call| {
+    enter("diopiArgsort", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, input, dim) = unsafe {
             (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?, call.optional_value(dim))
@@ -116,7 +116,7 @@ pub unsafe extern "C" fn diopiTopk(
     largest: bool,
     _sorted: bool,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiTopk", ctx, |call| {
+    enter("diopiTopk", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (values, indices, input) = unsafe {
             (
@@ -150,7 +150,7 @@ pub unsafe extern "C" fn diopiUnique(
     indices: diopi_runtime::ffi::diopiTensorHandle_t,
     counts: *mut diopi_runtime::ffi::diopiTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiUnique", ctx, |call| {
+    enter("diopiUnique", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, input, dim, indices, counts) = unsafe {
             (

@@ -20,7 +20,7 @@ pub unsafe extern "C" fn diopiSpMM(
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
     mat2: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiSpMM", ctx, |call| {
+    enter("diopiSpMM", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, input, mat2) = unsafe {
             (

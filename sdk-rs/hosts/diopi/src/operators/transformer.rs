@@ -23,7 +23,7 @@ pub unsafe extern "C" fn diopiRotaryEmbedding(
     conj: bool,
     interleaved: bool,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiRotaryEmbedding", ctx, |call| {
+    enter("diopiRotaryEmbedding", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, x, cos, sin) = unsafe {
             (
@@ -55,7 +55,7 @@ pub unsafe extern "C" fn diopiRotaryEmbeddingV2(
     sin: diopi_runtime::ffi::diopiConstTensorHandle_t,
     dim: i64,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiRotaryEmbeddingV2", ctx, |call| {
+    enter("diopiRotaryEmbeddingV2", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (query, key, cos, sin) = unsafe {
             (
@@ -90,7 +90,7 @@ pub unsafe extern "C" fn diopiRMSNorm(
     bias: diopi_runtime::ffi::diopiConstTensorHandle_t,
     eps: f64,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiRMSNorm", ctx, |call| {
+    enter("diopiRMSNorm", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, inv_rms, input, normalized_shape, weight, bias) = unsafe {
             (
@@ -130,7 +130,7 @@ pub unsafe extern "C" fn diopiRMSNormBackward(
     normalized_shape: diopi_runtime::ffi::diopiSize_t,
     _eps: f64,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiRMSNormBackward", ctx, |call| {
+    enter("diopiRMSNormBackward", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (grad_input, grad_weight, grad_bias, grad_output, input, weight, inv_rms, normalized_shape) = unsafe {
             (
@@ -176,7 +176,7 @@ pub unsafe extern "C" fn diopiScaledMaskedSoftmax(
     scale: f64,
     fixed_triu_mask: bool,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiScaledMaskedSoftmax", ctx, |call| {
+    enter("diopiScaledMaskedSoftmax", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (output, input, mask) = unsafe {
             (
@@ -208,7 +208,7 @@ pub unsafe extern "C" fn diopiScaledMaskedSoftmaxBackward(
     scale: f64,
     fixed_triu_mask: bool,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiScaledMaskedSoftmaxBackward", ctx, |call| {
+    enter("diopiScaledMaskedSoftmaxBackward", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (grad_input, grad_output, output, mask) = unsafe {
             (

@@ -19,10 +19,10 @@ pub unsafe extern "C" fn diopiSin(
     out: diopi_runtime::ffi::diopiTensorHandle_t,
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiSin", ctx, |call| {
+    enter("diopiSin", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, input) = unsafe { (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?) };
-        call.write(&Method::new("sin", FLOAT), &out, [(&input).into()], |device, launch, out, [x]| {
+        call.write(&Method::new("sin", FLOAT), &out, [(&input).into()], &mut |device, launch, out, [x]| {
             device.sin(launch, out, x)
         })?;
         Ok(())
@@ -42,12 +42,15 @@ pub unsafe extern "C" fn diopiSinInp(
     ctx: diopi_runtime::ffi::diopiContextHandle_t,
     input: diopi_runtime::ffi::diopiTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiSinInp", ctx, |call| {
+    enter("diopiSinInp", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let input = unsafe { call.tensor("input", input)? };
-        call.write(&Method::new("sin", FLOAT), &input, [(&input).into()], |device, launch, out, [x]| {
-            device.sin(launch, out, x)
-        })?;
+        call.write(
+            &Method::new("sin", FLOAT),
+            &input,
+            [(&input).into()],
+            &mut |device, launch, out, [x]| device.sin(launch, out, x),
+        )?;
         Ok(())
     })
 }
@@ -66,10 +69,10 @@ pub unsafe extern "C" fn diopiCos(
     out: diopi_runtime::ffi::diopiTensorHandle_t,
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiCos", ctx, |call| {
+    enter("diopiCos", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, input) = unsafe { (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?) };
-        call.write(&Method::new("cos", FLOAT), &out, [(&input).into()], |device, launch, out, [x]| {
+        call.write(&Method::new("cos", FLOAT), &out, [(&input).into()], &mut |device, launch, out, [x]| {
             device.cos(launch, out, x)
         })?;
         Ok(())
@@ -89,12 +92,15 @@ pub unsafe extern "C" fn diopiCosInp(
     ctx: diopi_runtime::ffi::diopiContextHandle_t,
     input: diopi_runtime::ffi::diopiTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiCosInp", ctx, |call| {
+    enter("diopiCosInp", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let input = unsafe { call.tensor("input", input)? };
-        call.write(&Method::new("cos", FLOAT), &input, [(&input).into()], |device, launch, out, [x]| {
-            device.cos(launch, out, x)
-        })?;
+        call.write(
+            &Method::new("cos", FLOAT),
+            &input,
+            [(&input).into()],
+            &mut |device, launch, out, [x]| device.cos(launch, out, x),
+        )?;
         Ok(())
     })
 }
@@ -113,10 +119,10 @@ pub unsafe extern "C" fn diopiTan(
     out: diopi_runtime::ffi::diopiTensorHandle_t,
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiTan", ctx, |call| {
+    enter("diopiTan", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, input) = unsafe { (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?) };
-        call.write(&Method::new("tan", FLOAT), &out, [(&input).into()], |device, launch, out, [x]| {
+        call.write(&Method::new("tan", FLOAT), &out, [(&input).into()], &mut |device, launch, out, [x]| {
             device.tan(launch, out, x)
         })?;
         Ok(())
@@ -136,12 +142,15 @@ pub unsafe extern "C" fn diopiTanInp(
     ctx: diopi_runtime::ffi::diopiContextHandle_t,
     input: diopi_runtime::ffi::diopiTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiTanInp", ctx, |call| {
+    enter("diopiTanInp", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let input = unsafe { call.tensor("input", input)? };
-        call.write(&Method::new("tan", FLOAT), &input, [(&input).into()], |device, launch, out, [x]| {
-            device.tan(launch, out, x)
-        })?;
+        call.write(
+            &Method::new("tan", FLOAT),
+            &input,
+            [(&input).into()],
+            &mut |device, launch, out, [x]| device.tan(launch, out, x),
+        )?;
         Ok(())
     })
 }
@@ -160,10 +169,10 @@ pub unsafe extern "C" fn diopiAsin(
     out: diopi_runtime::ffi::diopiTensorHandle_t,
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiAsin", ctx, |call| {
+    enter("diopiAsin", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, input) = unsafe { (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?) };
-        call.write(&Method::new("asin", FLOAT), &out, [(&input).into()], |device, launch, out, [x]| {
+        call.write(&Method::new("asin", FLOAT), &out, [(&input).into()], &mut |device, launch, out, [x]| {
             device.asin(launch, out, x)
         })?;
         Ok(())
@@ -183,12 +192,15 @@ pub unsafe extern "C" fn diopiAsinInp(
     ctx: diopi_runtime::ffi::diopiContextHandle_t,
     input: diopi_runtime::ffi::diopiTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiAsinInp", ctx, |call| {
+    enter("diopiAsinInp", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let input = unsafe { call.tensor("input", input)? };
-        call.write(&Method::new("asin", FLOAT), &input, [(&input).into()], |device, launch, out, [x]| {
-            device.asin(launch, out, x)
-        })?;
+        call.write(
+            &Method::new("asin", FLOAT),
+            &input,
+            [(&input).into()],
+            &mut |device, launch, out, [x]| device.asin(launch, out, x),
+        )?;
         Ok(())
     })
 }
@@ -207,10 +219,10 @@ pub unsafe extern "C" fn diopiAcos(
     out: diopi_runtime::ffi::diopiTensorHandle_t,
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiAcos", ctx, |call| {
+    enter("diopiAcos", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, input) = unsafe { (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?) };
-        call.write(&Method::new("acos", FLOAT), &out, [(&input).into()], |device, launch, out, [x]| {
+        call.write(&Method::new("acos", FLOAT), &out, [(&input).into()], &mut |device, launch, out, [x]| {
             device.acos(launch, out, x)
         })?;
         Ok(())
@@ -230,12 +242,15 @@ pub unsafe extern "C" fn diopiAcosInp(
     ctx: diopi_runtime::ffi::diopiContextHandle_t,
     input: diopi_runtime::ffi::diopiTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiAcosInp", ctx, |call| {
+    enter("diopiAcosInp", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let input = unsafe { call.tensor("input", input)? };
-        call.write(&Method::new("acos", FLOAT), &input, [(&input).into()], |device, launch, out, [x]| {
-            device.acos(launch, out, x)
-        })?;
+        call.write(
+            &Method::new("acos", FLOAT),
+            &input,
+            [(&input).into()],
+            &mut |device, launch, out, [x]| device.acos(launch, out, x),
+        )?;
         Ok(())
     })
 }
@@ -254,10 +269,10 @@ pub unsafe extern "C" fn diopiAtan(
     out: diopi_runtime::ffi::diopiTensorHandle_t,
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiAtan", ctx, |call| {
+    enter("diopiAtan", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, input) = unsafe { (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?) };
-        call.write(&Method::new("atan", FLOAT), &out, [(&input).into()], |device, launch, out, [x]| {
+        call.write(&Method::new("atan", FLOAT), &out, [(&input).into()], &mut |device, launch, out, [x]| {
             device.atan(launch, out, x)
         })?;
         Ok(())
@@ -277,12 +292,15 @@ pub unsafe extern "C" fn diopiAtanInp(
     ctx: diopi_runtime::ffi::diopiContextHandle_t,
     input: diopi_runtime::ffi::diopiTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiAtanInp", ctx, |call| {
+    enter("diopiAtanInp", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let input = unsafe { call.tensor("input", input)? };
-        call.write(&Method::new("atan", FLOAT), &input, [(&input).into()], |device, launch, out, [x]| {
-            device.atan(launch, out, x)
-        })?;
+        call.write(
+            &Method::new("atan", FLOAT),
+            &input,
+            [(&input).into()],
+            &mut |device, launch, out, [x]| device.atan(launch, out, x),
+        )?;
         Ok(())
     })
 }
@@ -301,10 +319,10 @@ pub unsafe extern "C" fn diopiSinh(
     out: diopi_runtime::ffi::diopiTensorHandle_t,
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiSinh", ctx, |call| {
+    enter("diopiSinh", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, input) = unsafe { (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?) };
-        call.write(&Method::new("sinh", FLOAT), &out, [(&input).into()], |device, launch, out, [x]| {
+        call.write(&Method::new("sinh", FLOAT), &out, [(&input).into()], &mut |device, launch, out, [x]| {
             device.sinh(launch, out, x)
         })?;
         Ok(())
@@ -324,12 +342,15 @@ pub unsafe extern "C" fn diopiSinhInp(
     ctx: diopi_runtime::ffi::diopiContextHandle_t,
     input: diopi_runtime::ffi::diopiTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiSinhInp", ctx, |call| {
+    enter("diopiSinhInp", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let input = unsafe { call.tensor("input", input)? };
-        call.write(&Method::new("sinh", FLOAT), &input, [(&input).into()], |device, launch, out, [x]| {
-            device.sinh(launch, out, x)
-        })?;
+        call.write(
+            &Method::new("sinh", FLOAT),
+            &input,
+            [(&input).into()],
+            &mut |device, launch, out, [x]| device.sinh(launch, out, x),
+        )?;
         Ok(())
     })
 }
@@ -348,10 +369,10 @@ pub unsafe extern "C" fn diopiCosh(
     out: diopi_runtime::ffi::diopiTensorHandle_t,
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiCosh", ctx, |call| {
+    enter("diopiCosh", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, input) = unsafe { (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?) };
-        call.write(&Method::new("cosh", FLOAT), &out, [(&input).into()], |device, launch, out, [x]| {
+        call.write(&Method::new("cosh", FLOAT), &out, [(&input).into()], &mut |device, launch, out, [x]| {
             device.cosh(launch, out, x)
         })?;
         Ok(())
@@ -371,12 +392,15 @@ pub unsafe extern "C" fn diopiCoshInp(
     ctx: diopi_runtime::ffi::diopiContextHandle_t,
     input: diopi_runtime::ffi::diopiTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiCoshInp", ctx, |call| {
+    enter("diopiCoshInp", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let input = unsafe { call.tensor("input", input)? };
-        call.write(&Method::new("cosh", FLOAT), &input, [(&input).into()], |device, launch, out, [x]| {
-            device.cosh(launch, out, x)
-        })?;
+        call.write(
+            &Method::new("cosh", FLOAT),
+            &input,
+            [(&input).into()],
+            &mut |device, launch, out, [x]| device.cosh(launch, out, x),
+        )?;
         Ok(())
     })
 }
@@ -395,12 +419,15 @@ pub unsafe extern "C" fn diopiAsinh(
     out: diopi_runtime::ffi::diopiTensorHandle_t,
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiAsinh", ctx, |call| {
+    enter("diopiAsinh", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, input) = unsafe { (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?) };
-        call.write(&Method::new("asinh", FLOAT), &out, [(&input).into()], |device, launch, out, [x]| {
-            device.asinh(launch, out, x)
-        })?;
+        call.write(
+            &Method::new("asinh", FLOAT),
+            &out,
+            [(&input).into()],
+            &mut |device, launch, out, [x]| device.asinh(launch, out, x),
+        )?;
         Ok(())
     })
 }
@@ -418,12 +445,15 @@ pub unsafe extern "C" fn diopiAsinhInp(
     ctx: diopi_runtime::ffi::diopiContextHandle_t,
     input: diopi_runtime::ffi::diopiTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiAsinhInp", ctx, |call| {
+    enter("diopiAsinhInp", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let input = unsafe { call.tensor("input", input)? };
-        call.write(&Method::new("asinh", FLOAT), &input, [(&input).into()], |device, launch, out, [x]| {
-            device.asinh(launch, out, x)
-        })?;
+        call.write(
+            &Method::new("asinh", FLOAT),
+            &input,
+            [(&input).into()],
+            &mut |device, launch, out, [x]| device.asinh(launch, out, x),
+        )?;
         Ok(())
     })
 }
@@ -442,12 +472,15 @@ pub unsafe extern "C" fn diopiAcosh(
     out: diopi_runtime::ffi::diopiTensorHandle_t,
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiAcosh", ctx, |call| {
+    enter("diopiAcosh", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, input) = unsafe { (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?) };
-        call.write(&Method::new("acosh", FLOAT), &out, [(&input).into()], |device, launch, out, [x]| {
-            device.acosh(launch, out, x)
-        })?;
+        call.write(
+            &Method::new("acosh", FLOAT),
+            &out,
+            [(&input).into()],
+            &mut |device, launch, out, [x]| device.acosh(launch, out, x),
+        )?;
         Ok(())
     })
 }
@@ -465,12 +498,15 @@ pub unsafe extern "C" fn diopiAcoshInp(
     ctx: diopi_runtime::ffi::diopiContextHandle_t,
     input: diopi_runtime::ffi::diopiTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiAcoshInp", ctx, |call| {
+    enter("diopiAcoshInp", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let input = unsafe { call.tensor("input", input)? };
-        call.write(&Method::new("acosh", FLOAT), &input, [(&input).into()], |device, launch, out, [x]| {
-            device.acosh(launch, out, x)
-        })?;
+        call.write(
+            &Method::new("acosh", FLOAT),
+            &input,
+            [(&input).into()],
+            &mut |device, launch, out, [x]| device.acosh(launch, out, x),
+        )?;
         Ok(())
     })
 }
@@ -489,12 +525,15 @@ pub unsafe extern "C" fn diopiAtanh(
     out: diopi_runtime::ffi::diopiTensorHandle_t,
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiAtanh", ctx, |call| {
+    enter("diopiAtanh", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, input) = unsafe { (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?) };
-        call.write(&Method::new("atanh", FLOAT), &out, [(&input).into()], |device, launch, out, [x]| {
-            device.atanh(launch, out, x)
-        })?;
+        call.write(
+            &Method::new("atanh", FLOAT),
+            &out,
+            [(&input).into()],
+            &mut |device, launch, out, [x]| device.atanh(launch, out, x),
+        )?;
         Ok(())
     })
 }
@@ -512,12 +551,15 @@ pub unsafe extern "C" fn diopiAtanhInp(
     ctx: diopi_runtime::ffi::diopiContextHandle_t,
     input: diopi_runtime::ffi::diopiTensorHandle_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiAtanhInp", ctx, |call| {
+    enter("diopiAtanhInp", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let input = unsafe { call.tensor("input", input)? };
-        call.write(&Method::new("atanh", FLOAT), &input, [(&input).into()], |device, launch, out, [x]| {
-            device.atanh(launch, out, x)
-        })?;
+        call.write(
+            &Method::new("atanh", FLOAT),
+            &input,
+            [(&input).into()],
+            &mut |device, launch, out, [x]| device.atanh(launch, out, x),
+        )?;
         Ok(())
     })
 }

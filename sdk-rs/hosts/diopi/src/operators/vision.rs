@@ -28,7 +28,7 @@ pub unsafe extern "C" fn diopiRoiAlign(
     sampling_ratio: i64,
     aligned: bool,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiRoiAlign", ctx, |call| {
+    enter("diopiRoiAlign", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, input, rois) = unsafe {
             (
@@ -38,7 +38,7 @@ pub unsafe extern "C" fn diopiRoiAlign(
             )
         };
         let mut out_result = call.output(&out, input.data_type(), &[&input, &rois])?;
-        call.run(&Method::new("roi_align", FLOAT), input.data_type(), |device, launch| {
+        call.run(&Method::new("roi_align", FLOAT), input.data_type(), &mut |device, launch| {
             device.roi_align(
                 launch,
                 out_result.elements(),
@@ -78,7 +78,7 @@ pub unsafe extern "C" fn diopiRoiAlignBackward(
     sampling_ratio: i64,
     aligned: bool,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiRoiAlignBackward", ctx, |call| {
+    enter("diopiRoiAlignBackward", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, grad, rois) = unsafe {
             (
@@ -122,7 +122,7 @@ pub unsafe extern "C" fn diopiGridSample(
     grid: diopi_runtime::ffi::diopiConstTensorHandle_t,
     mode: *const c_char,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiGridSample", ctx, |call| {
+    enter("diopiGridSample", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, input, grid, mode) = unsafe {
             (
@@ -133,7 +133,7 @@ pub unsafe extern "C" fn diopiGridSample(
             )
         };
         let mut out_result = call.output(&out, input.data_type(), &[&input, &grid])?;
-        call.run(&Method::new("grid_sample", FLOAT), input.data_type(), |device, launch| {
+        call.run(&Method::new("grid_sample", FLOAT), input.data_type(), &mut |device, launch| {
             device.grid_sample(
                 launch,
                 out_result.elements(),
@@ -163,7 +163,7 @@ pub unsafe extern "C" fn diopiNms(
     confidence: diopi_runtime::ffi::diopiConstTensorHandle_t,
     iou_threshold: f64,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiNms", ctx, |call| {
+    enter("diopiNms", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, boxes, confidence) = unsafe {
             (
@@ -192,7 +192,7 @@ pub unsafe extern "C" fn diopiUpsampleNearest(
     input: diopi_runtime::ffi::diopiConstTensorHandle_t,
     size: diopi_runtime::ffi::diopiSize_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiUpsampleNearest", ctx, |call| {
+    enter("diopiUpsampleNearest", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, input, size) = unsafe {
             (call.tensor("out", out)?, call.tensor("input", input.cast_mut())?, call.integers("size", size)?)
@@ -218,7 +218,7 @@ pub unsafe extern "C" fn diopiUpsampleNearestBackward(
     out_size: diopi_runtime::ffi::diopiSize_t,
     in_size: diopi_runtime::ffi::diopiSize_t,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiUpsampleNearestBackward", ctx, |call| {
+    enter("diopiUpsampleNearestBackward", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (grad_input, grad_output, out_size, in_size) = unsafe {
             (
@@ -258,7 +258,7 @@ pub unsafe extern "C" fn diopiUpsampleLinear(
     align_corners: bool,
     mode: *const c_char,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiUpsampleLinear", ctx, |call| {
+    enter("diopiUpsampleLinear", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (out, input, size, mode) = unsafe {
             (
@@ -291,7 +291,7 @@ pub unsafe extern "C" fn diopiUpsampleLinearBackward(
     align_corners: bool,
     mode: *const c_char,
 ) -> diopi_runtime::DiopiError {
-    enter("diopiUpsampleLinearBackward", ctx, |call| {
+    enter("diopiUpsampleLinearBackward", ctx, &mut |call| {
         // SAFETY: by the promise of the caller.
         let (grad_input, grad_output, out_size, in_size, mode) = unsafe {
             (

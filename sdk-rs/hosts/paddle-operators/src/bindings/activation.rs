@@ -107,7 +107,7 @@ kernel! {
 impl Run<Any> for Relu<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
-        elementwise::result(call, self.out, &[&x], |device, launch, out| device.relu(launch, out, &x))
+        elementwise::result(call, self.out, &[&x], &mut |device, launch, out| device.relu(launch, out, &x))
     }
 }
 
@@ -123,7 +123,7 @@ impl Run<Any> for ReluGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let out = self.out.view()?;
         let dout = self.dout.view()?;
-        elementwise::gradient(call, self.dx, -1, &[&out, &dout], |device, launch, dx| {
+        elementwise::gradient(call, self.dx, -1, &[&out, &dout], &mut |device, launch, dx| {
             device.relu_dx(launch, dx, &out, &dout)
         })
     }
@@ -141,7 +141,7 @@ impl Run<Any> for ReluDoubleGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let out = self.out.view()?;
         let dout = self.dout.view()?;
-        elementwise::gradient(call, self.dx, -1, &[&out, &dout], |device, launch, dx| {
+        elementwise::gradient(call, self.dx, -1, &[&out, &dout], &mut |device, launch, dx| {
             device.relu_dx(launch, dx, &out, &dout)
         })
     }
@@ -158,7 +158,7 @@ kernel! {
 impl Run<Any> for Relu6<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
-        elementwise::result(call, self.out, &[&x], |device, launch, out| device.relu6(launch, out, &x))
+        elementwise::result(call, self.out, &[&x], &mut |device, launch, out| device.relu6(launch, out, &x))
     }
 }
 
@@ -174,7 +174,7 @@ impl Run<Any> for Relu6Grad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let out = self.out.view()?;
         let dout = self.dout.view()?;
-        elementwise::gradient(call, self.dx, -1, &[&out, &dout], |device, launch, dx| {
+        elementwise::gradient(call, self.dx, -1, &[&out, &dout], &mut |device, launch, dx| {
             device.relu6_dx(launch, dx, &out, &dout)
         })
     }
@@ -191,7 +191,7 @@ kernel! {
 impl Run<Any> for LeakyReluUntilV3_2<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
-        elementwise::result(call, self.out, &[&x], |device, launch, out| {
+        elementwise::result(call, self.out, &[&x], &mut |device, launch, out| {
             device.leaky_relu(launch, out, &x, f64::from(self.alpha))
         })
     }
@@ -209,7 +209,7 @@ impl Run<Any> for LeakyReluGradUntilV3_2<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
         let dout = self.dout.view()?;
-        elementwise::gradient(call, self.dx, -1, &[&x, &dout], |device, launch, dx| {
+        elementwise::gradient(call, self.dx, -1, &[&x, &dout], &mut |device, launch, dx| {
             device.leaky_relu_dx(launch, dx, &x, &dout, f64::from(self.alpha))
         })
     }
@@ -227,7 +227,7 @@ impl Run<Any> for LeakyReluDoubleGradUntilV3_2<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
         let dout = self.dout.view()?;
-        elementwise::gradient(call, self.dx, -1, &[&x, &dout], |device, launch, dx| {
+        elementwise::gradient(call, self.dx, -1, &[&x, &dout], &mut |device, launch, dx| {
             device.leaky_relu_dx(launch, dx, &x, &dout, f64::from(self.alpha))
         })
     }
@@ -244,7 +244,7 @@ kernel! {
 impl Run<Any> for LeakyRelu<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
-        elementwise::result(call, self.out, &[&x], |device, launch, out| {
+        elementwise::result(call, self.out, &[&x], &mut |device, launch, out| {
             device.leaky_relu(launch, out, &x, self.alpha)
         })
     }
@@ -262,7 +262,7 @@ impl Run<Any> for LeakyReluGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
         let dout = self.dout.view()?;
-        elementwise::gradient(call, self.dx, -1, &[&x, &dout], |device, launch, dx| {
+        elementwise::gradient(call, self.dx, -1, &[&x, &dout], &mut |device, launch, dx| {
             device.leaky_relu_dx(launch, dx, &x, &dout, self.alpha)
         })
     }
@@ -280,7 +280,7 @@ impl Run<Any> for LeakyReluDoubleGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
         let dout = self.dout.view()?;
-        elementwise::gradient(call, self.dx, -1, &[&x, &dout], |device, launch, dx| {
+        elementwise::gradient(call, self.dx, -1, &[&x, &dout], &mut |device, launch, dx| {
             device.leaky_relu_dx(launch, dx, &x, &dout, self.alpha)
         })
     }
@@ -297,7 +297,7 @@ kernel! {
 impl Run<Any> for ThresholdedReluUntilV2_6<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
-        elementwise::result(call, self.out, &[&x], |device, launch, out| {
+        elementwise::result(call, self.out, &[&x], &mut |device, launch, out| {
             device.thresholded_relu(launch, out, &x, f64::from(self.threshold), 0.0)
         })
     }
@@ -315,7 +315,7 @@ impl Run<Any> for ThresholdedReluGradUntilV2_6<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
         let dout = self.dout.view()?;
-        elementwise::gradient(call, self.dx, -1, &[&x, &dout], |device, launch, dx| {
+        elementwise::gradient(call, self.dx, -1, &[&x, &dout], &mut |device, launch, dx| {
             device.thresholded_relu_dx(launch, dx, &x, &dout, f64::from(self.threshold))
         })
     }
@@ -332,7 +332,7 @@ kernel! {
 impl Run<Any> for ThresholdedRelu<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
-        elementwise::result(call, self.out, &[&x], |device, launch, out| {
+        elementwise::result(call, self.out, &[&x], &mut |device, launch, out| {
             device.thresholded_relu(launch, out, &x, f64::from(self.threshold), f64::from(self.value))
         })
     }
@@ -350,7 +350,7 @@ impl Run<Any> for ThresholdedReluGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
         let dout = self.dout.view()?;
-        elementwise::gradient(call, self.dx, -1, &[&x, &dout], |device, launch, dx| {
+        elementwise::gradient(call, self.dx, -1, &[&x, &dout], &mut |device, launch, dx| {
             device.thresholded_relu_dx(launch, dx, &x, &dout, f64::from(self.threshold))
         })
     }
@@ -367,7 +367,7 @@ kernel! {
 impl Run<Any> for Elu<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
-        elementwise::result(call, self.out, &[&x], |device, launch, out| {
+        elementwise::result(call, self.out, &[&x], &mut |device, launch, out| {
             device.elu(launch, out, &x, f64::from(self.alpha))
         })
     }
@@ -386,7 +386,7 @@ impl Run<Any> for EluGrad<'_> {
         let x = self.x.view()?;
         let out = self.out.view()?;
         let dout = self.dout.view()?;
-        elementwise::gradient(call, self.dx, -1, &[&x, &out, &dout], |device, launch, dx| {
+        elementwise::gradient(call, self.dx, -1, &[&x, &out, &dout], &mut |device, launch, dx| {
             device.elu_dx(launch, dx, &x, &out, &dout, f64::from(self.alpha))
         })
     }
@@ -403,7 +403,7 @@ kernel! {
 impl Run<Any> for Selu<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
-        elementwise::result(call, self.out, &[&x], |device, launch, out| {
+        elementwise::result(call, self.out, &[&x], &mut |device, launch, out| {
             device.selu(launch, out, &x, f64::from(self.scale), f64::from(self.alpha))
         })
     }
@@ -421,7 +421,7 @@ impl Run<Any> for SeluGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let out = self.out.view()?;
         let dout = self.dout.view()?;
-        elementwise::gradient(call, self.dx, -1, &[&out, &dout], |device, launch, dx| {
+        elementwise::gradient(call, self.dx, -1, &[&out, &dout], &mut |device, launch, dx| {
             device.selu_dx(launch, dx, &out, &dout, f64::from(self.scale), f64::from(self.alpha))
         })
     }
@@ -438,7 +438,7 @@ kernel! {
 impl Run<Any> for Celu<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
-        elementwise::result(call, self.out, &[&x], |device, launch, out| {
+        elementwise::result(call, self.out, &[&x], &mut |device, launch, out| {
             device.celu(launch, out, &x, f64::from(self.alpha))
         })
     }
@@ -456,7 +456,7 @@ impl Run<Any> for CeluGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
         let dout = self.dout.view()?;
-        elementwise::gradient(call, self.dx, -1, &[&x, &dout], |device, launch, dx| {
+        elementwise::gradient(call, self.dx, -1, &[&x, &dout], &mut |device, launch, dx| {
             device.celu_dx(launch, dx, &x, &dout, f64::from(self.alpha))
         })
     }
@@ -473,7 +473,7 @@ kernel! {
 impl Run<Any> for Gelu<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
-        elementwise::result(call, self.out, &[&x], |device, launch, out| {
+        elementwise::result(call, self.out, &[&x], &mut |device, launch, out| {
             device.gelu(launch, out, &x, self.approximate)
         })
     }
@@ -491,7 +491,7 @@ impl Run<Any> for GeluGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
         let dout = self.dout.view()?;
-        elementwise::gradient(call, self.dx, -1, &[&x, &dout], |device, launch, dx| {
+        elementwise::gradient(call, self.dx, -1, &[&x, &dout], &mut |device, launch, dx| {
             device.gelu_dx(launch, dx, &x, &dout, self.approximate)
         })
     }
@@ -508,7 +508,7 @@ kernel! {
 impl Run<Any> for Silu<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
-        elementwise::result(call, self.out, &[&x], |device, launch, out| device.silu(launch, out, &x))
+        elementwise::result(call, self.out, &[&x], &mut |device, launch, out| device.silu(launch, out, &x))
     }
 }
 
@@ -524,7 +524,7 @@ impl Run<Any> for SiluGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
         let dout = self.dout.view()?;
-        elementwise::gradient(call, self.dx, -1, &[&x, &dout], |device, launch, dx| {
+        elementwise::gradient(call, self.dx, -1, &[&x, &dout], &mut |device, launch, dx| {
             device.silu_dx(launch, dx, &x, &dout)
         })
     }
@@ -541,7 +541,9 @@ kernel! {
 impl Run<Any> for Swish<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
-        elementwise::result(call, self.out, &[&x], |device, launch, out| device.swish(launch, out, &x, 1.0))
+        elementwise::result(call, self.out, &[&x], &mut |device, launch, out| {
+            device.swish(launch, out, &x, 1.0)
+        })
     }
 }
 
@@ -557,7 +559,7 @@ impl Run<Any> for SwishGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
         let dout = self.dout.view()?;
-        elementwise::gradient(call, self.dx, -1, &[&x, &dout], |device, launch, dx| {
+        elementwise::gradient(call, self.dx, -1, &[&x, &dout], &mut |device, launch, dx| {
             device.swish_dx(launch, dx, &x, &dout, 1.0)
         })
     }
@@ -574,7 +576,7 @@ kernel! {
 impl Run<Any> for Mish<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
-        elementwise::result(call, self.out, &[&x], |device, launch, out| device.mish(launch, out, &x))
+        elementwise::result(call, self.out, &[&x], &mut |device, launch, out| device.mish(launch, out, &x))
     }
 }
 
@@ -590,7 +592,7 @@ impl Run<Any> for MishGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
         let dout = self.dout.view()?;
-        elementwise::gradient(call, self.dx, -1, &[&x, &dout], |device, launch, dx| {
+        elementwise::gradient(call, self.dx, -1, &[&x, &dout], &mut |device, launch, dx| {
             device.mish_dx(launch, dx, &x, &dout)
         })
     }
@@ -607,7 +609,7 @@ kernel! {
 impl Run<Any> for SoftplusUntilV3_2<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
-        elementwise::result(call, self.out, &[&x], |device, launch, out| {
+        elementwise::result(call, self.out, &[&x], &mut |device, launch, out| {
             device.softplus(launch, out, &x, f64::from(self.beta), f64::from(self.threshold))
         })
     }
@@ -625,7 +627,7 @@ impl Run<Any> for SoftplusGradUntilV3_2<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
         let dout = self.dout.view()?;
-        elementwise::gradient(call, self.dx, -1, &[&x, &dout], |device, launch, dx| {
+        elementwise::gradient(call, self.dx, -1, &[&x, &dout], &mut |device, launch, dx| {
             device.softplus_dx(launch, dx, &x, &dout, f64::from(self.beta), f64::from(self.threshold))
         })
     }
@@ -642,7 +644,7 @@ kernel! {
 impl Run<Any> for Softplus<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
-        elementwise::result(call, self.out, &[&x], |device, launch, out| {
+        elementwise::result(call, self.out, &[&x], &mut |device, launch, out| {
             device.softplus(launch, out, &x, self.beta, self.threshold)
         })
     }
@@ -660,7 +662,7 @@ impl Run<Any> for SoftplusGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
         let dout = self.dout.view()?;
-        elementwise::gradient(call, self.dx, -1, &[&x, &dout], |device, launch, dx| {
+        elementwise::gradient(call, self.dx, -1, &[&x, &dout], &mut |device, launch, dx| {
             device.softplus_dx(launch, dx, &x, &dout, self.beta, self.threshold)
         })
     }
@@ -677,7 +679,9 @@ kernel! {
 impl Run<Any> for Softsign<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
-        elementwise::result(call, self.out, &[&x], |device, launch, out| device.softsign(launch, out, &x))
+        elementwise::result(call, self.out, &[&x], &mut |device, launch, out| {
+            device.softsign(launch, out, &x)
+        })
     }
 }
 
@@ -693,7 +697,7 @@ impl Run<Any> for SoftsignGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
         let dout = self.dout.view()?;
-        elementwise::gradient(call, self.dx, -1, &[&x, &dout], |device, launch, dx| {
+        elementwise::gradient(call, self.dx, -1, &[&x, &dout], &mut |device, launch, dx| {
             device.softsign_dx(launch, dx, &x, &dout)
         })
     }
@@ -710,7 +714,7 @@ kernel! {
 impl Run<Any> for Sigmoid<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
-        elementwise::result(call, self.out, &[&x], |device, launch, out| device.sigmoid(launch, out, &x))
+        elementwise::result(call, self.out, &[&x], &mut |device, launch, out| device.sigmoid(launch, out, &x))
     }
 }
 
@@ -726,7 +730,7 @@ impl Run<Any> for SigmoidGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let out = self.out.view()?;
         let dout = self.dout.view()?;
-        elementwise::gradient(call, self.dx, -1, &[&out, &dout], |device, launch, dx| {
+        elementwise::gradient(call, self.dx, -1, &[&out, &dout], &mut |device, launch, dx| {
             device.sigmoid_dx(launch, dx, &out, &dout)
         })
     }
@@ -743,7 +747,9 @@ kernel! {
 impl Run<Any> for Logsigmoid<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
-        elementwise::result(call, self.out, &[&x], |device, launch, out| device.log_sigmoid(launch, out, &x))
+        elementwise::result(call, self.out, &[&x], &mut |device, launch, out| {
+            device.log_sigmoid(launch, out, &x)
+        })
     }
 }
 
@@ -759,7 +765,7 @@ impl Run<Any> for LogsigmoidGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
         let dout = self.dout.view()?;
-        elementwise::gradient(call, self.dx, -1, &[&x, &dout], |device, launch, dx| {
+        elementwise::gradient(call, self.dx, -1, &[&x, &dout], &mut |device, launch, dx| {
             device.log_sigmoid_dx(launch, dx, &x, &dout)
         })
     }
@@ -776,7 +782,7 @@ kernel! {
 impl Run<Any> for Tanh<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
-        elementwise::result(call, self.out, &[&x], |device, launch, out| device.tanh(launch, out, &x))
+        elementwise::result(call, self.out, &[&x], &mut |device, launch, out| device.tanh(launch, out, &x))
     }
 }
 
@@ -792,7 +798,7 @@ impl Run<Any> for TanhGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let out = self.out.view()?;
         let dout = self.dout.view()?;
-        elementwise::gradient(call, self.dx, -1, &[&out, &dout], |device, launch, dx| {
+        elementwise::gradient(call, self.dx, -1, &[&out, &dout], &mut |device, launch, dx| {
             device.tanh_dx(launch, dx, &out, &dout)
         })
     }
@@ -809,7 +815,7 @@ kernel! {
 impl Run<Any> for Stanh<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
-        elementwise::result(call, self.out, &[&x], |device, launch, out| {
+        elementwise::result(call, self.out, &[&x], &mut |device, launch, out| {
             device.stanh(launch, out, &x, f64::from(self.scale_a), f64::from(self.scale_b))
         })
     }
@@ -827,7 +833,7 @@ impl Run<Any> for StanhGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
         let dout = self.dout.view()?;
-        elementwise::gradient(call, self.dx, -1, &[&x, &dout], |device, launch, dx| {
+        elementwise::gradient(call, self.dx, -1, &[&x, &dout], &mut |device, launch, dx| {
             device.stanh_dx(launch, dx, &x, &dout, f64::from(self.scale_a), f64::from(self.scale_b))
         })
     }
@@ -844,7 +850,7 @@ kernel! {
 impl Run<Any> for Hardsigmoid<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
-        elementwise::result(call, self.out, &[&x], |device, launch, out| {
+        elementwise::result(call, self.out, &[&x], &mut |device, launch, out| {
             device.hard_sigmoid(launch, out, &x, f64::from(self.slope), f64::from(self.offset))
         })
     }
@@ -862,7 +868,7 @@ impl Run<Any> for HardsigmoidGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let out = self.out.view()?;
         let dout = self.dout.view()?;
-        elementwise::gradient(call, self.dx, -1, &[&out, &dout], |device, launch, dx| {
+        elementwise::gradient(call, self.dx, -1, &[&out, &dout], &mut |device, launch, dx| {
             device.hard_sigmoid_dx(launch, dx, &out, &dout, f64::from(self.slope))
         })
     }
@@ -879,7 +885,9 @@ kernel! {
 impl Run<Any> for Hardswish<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
-        elementwise::result(call, self.out, &[&x], |device, launch, out| device.hard_swish(launch, out, &x))
+        elementwise::result(call, self.out, &[&x], &mut |device, launch, out| {
+            device.hard_swish(launch, out, &x)
+        })
     }
 }
 
@@ -895,7 +903,7 @@ impl Run<Any> for HardswishGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
         let dout = self.dout.view()?;
-        elementwise::gradient(call, self.dx, -1, &[&x, &dout], |device, launch, dx| {
+        elementwise::gradient(call, self.dx, -1, &[&x, &dout], &mut |device, launch, dx| {
             device.hard_swish_dx(launch, dx, &x, &dout)
         })
     }
@@ -912,7 +920,7 @@ kernel! {
 impl Run<Any> for Hardtanh<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
-        elementwise::result(call, self.out, &[&x], |device, launch, out| {
+        elementwise::result(call, self.out, &[&x], &mut |device, launch, out| {
             device.hard_tanh(launch, out, &x, f64::from(self.lower), f64::from(self.upper))
         })
     }
@@ -930,7 +938,7 @@ impl Run<Any> for HardtanhGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
         let dout = self.dout.view()?;
-        elementwise::gradient(call, self.dx, -1, &[&x, &dout], |device, launch, dx| {
+        elementwise::gradient(call, self.dx, -1, &[&x, &dout], &mut |device, launch, dx| {
             device.hard_tanh_dx(launch, dx, &x, &dout, f64::from(self.lower), f64::from(self.upper))
         })
     }
@@ -947,7 +955,7 @@ kernel! {
 impl Run<Any> for HardShrink<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
-        elementwise::result(call, self.out, &[&x], |device, launch, out| {
+        elementwise::result(call, self.out, &[&x], &mut |device, launch, out| {
             device.hard_shrink(launch, out, &x, f64::from(self.threshold))
         })
     }
@@ -965,7 +973,7 @@ impl Run<Any> for HardShrinkGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
         let dout = self.dout.view()?;
-        elementwise::gradient(call, self.dx, -1, &[&x, &dout], |device, launch, dx| {
+        elementwise::gradient(call, self.dx, -1, &[&x, &dout], &mut |device, launch, dx| {
             device.hard_shrink_dx(launch, dx, &x, &dout, f64::from(self.threshold))
         })
     }
@@ -982,7 +990,7 @@ kernel! {
 impl Run<Any> for Softshrink<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
-        elementwise::result(call, self.out, &[&x], |device, launch, out| {
+        elementwise::result(call, self.out, &[&x], &mut |device, launch, out| {
             device.soft_shrink(launch, out, &x, f64::from(self.threshold))
         })
     }
@@ -1000,7 +1008,7 @@ impl Run<Any> for SoftshrinkGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
         let dout = self.dout.view()?;
-        elementwise::gradient(call, self.dx, -1, &[&x, &dout], |device, launch, dx| {
+        elementwise::gradient(call, self.dx, -1, &[&x, &dout], &mut |device, launch, dx| {
             device.soft_shrink_dx(launch, dx, &x, &dout, f64::from(self.threshold))
         })
     }
@@ -1017,7 +1025,9 @@ kernel! {
 impl Run<Any> for TanhShrink<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
-        elementwise::result(call, self.out, &[&x], |device, launch, out| device.tanh_shrink(launch, out, &x))
+        elementwise::result(call, self.out, &[&x], &mut |device, launch, out| {
+            device.tanh_shrink(launch, out, &x)
+        })
     }
 }
 
@@ -1033,7 +1043,7 @@ impl Run<Any> for TanhShrinkGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
         let dout = self.dout.view()?;
-        elementwise::gradient(call, self.dx, -1, &[&x, &dout], |device, launch, dx| {
+        elementwise::gradient(call, self.dx, -1, &[&x, &dout], &mut |device, launch, dx| {
             device.tanh_shrink_dx(launch, dx, &x, &dout)
         })
     }

@@ -75,7 +75,9 @@ impl Run<Any> for Add<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let a = self.a.view()?;
         let b = self.b.view()?;
-        elementwise::result(call, self.out, &[&a, &b], |device, launch, out| device.add(launch, out, &a, &b))
+        elementwise::result(call, self.out, &[&a, &b], &mut |device, launch, out| {
+            device.add(launch, out, &a, &b)
+        })
     }
 }
 
@@ -90,7 +92,9 @@ kernel! {
 impl Run<Any> for AddRaw<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let [a, b] = elementwise::aligned([self.a.view()?, self.b.view()?], self.axis)?;
-        elementwise::result(call, self.out, &[&a, &b], |device, launch, out| device.add(launch, out, &a, &b))
+        elementwise::result(call, self.out, &[&a, &b], &mut |device, launch, out| {
+            device.add(launch, out, &a, &b)
+        })
     }
 }
 
@@ -105,10 +109,11 @@ kernel! {
 impl Run<Any> for AddGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let [dout] = elementwise::aligned([self.dout.view()?], self.axis)?;
-        let da = elementwise::early_gradient(call, self.da, self.axis, &[&dout], |device, launch, da| {
-            device.add_da(launch, da, &dout)
-        })?;
-        elementwise::gradient(call, self.db, self.axis, &[&dout], |device, launch, db| {
+        let da =
+            elementwise::early_gradient(call, self.da, self.axis, &[&dout], &mut |device, launch, da| {
+                device.add_da(launch, da, &dout)
+            })?;
+        elementwise::gradient(call, self.db, self.axis, &[&dout], &mut |device, launch, db| {
             device.add_db(launch, db, &dout)
         })?;
         da.store()?;
@@ -128,7 +133,7 @@ impl Run<Any> for Subtract<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let a = self.a.view()?;
         let b = self.b.view()?;
-        elementwise::result(call, self.out, &[&a, &b], |device, launch, out| {
+        elementwise::result(call, self.out, &[&a, &b], &mut |device, launch, out| {
             device.subtract(launch, out, &a, &b)
         })
     }
@@ -145,7 +150,7 @@ kernel! {
 impl Run<Any> for SubtractRaw<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let [a, b] = elementwise::aligned([self.a.view()?, self.b.view()?], self.axis)?;
-        elementwise::result(call, self.out, &[&a, &b], |device, launch, out| {
+        elementwise::result(call, self.out, &[&a, &b], &mut |device, launch, out| {
             device.subtract(launch, out, &a, &b)
         })
     }
@@ -162,10 +167,11 @@ kernel! {
 impl Run<Any> for SubtractGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let [dout] = elementwise::aligned([self.dout.view()?], self.axis)?;
-        let da = elementwise::early_gradient(call, self.da, self.axis, &[&dout], |device, launch, da| {
-            device.subtract_da(launch, da, &dout)
-        })?;
-        elementwise::gradient(call, self.db, self.axis, &[&dout], |device, launch, db| {
+        let da =
+            elementwise::early_gradient(call, self.da, self.axis, &[&dout], &mut |device, launch, da| {
+                device.subtract_da(launch, da, &dout)
+            })?;
+        elementwise::gradient(call, self.db, self.axis, &[&dout], &mut |device, launch, db| {
             device.subtract_db(launch, db, &dout)
         })?;
         da.store()?;
@@ -185,7 +191,7 @@ impl Run<Any> for Multiply<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let a = self.a.view()?;
         let b = self.b.view()?;
-        elementwise::result(call, self.out, &[&a, &b], |device, launch, out| {
+        elementwise::result(call, self.out, &[&a, &b], &mut |device, launch, out| {
             device.multiply(launch, out, &a, &b)
         })
     }
@@ -202,7 +208,7 @@ kernel! {
 impl Run<Any> for MultiplyRaw<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let [a, b] = elementwise::aligned([self.a.view()?, self.b.view()?], self.axis)?;
-        elementwise::result(call, self.out, &[&a, &b], |device, launch, out| {
+        elementwise::result(call, self.out, &[&a, &b], &mut |device, launch, out| {
             device.multiply(launch, out, &a, &b)
         })
     }
@@ -220,11 +226,14 @@ impl Run<Any> for MultiplyGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let [a, b, dout] =
             elementwise::aligned([self.a.view()?, self.b.view()?, self.dout.view()?], self.axis)?;
-        let da =
-            elementwise::early_gradient(call, self.da, self.axis, &[&a, &b, &dout], |device, launch, da| {
-                device.multiply_da(launch, da, &b, &dout)
-            })?;
-        elementwise::gradient(call, self.db, self.axis, &[&a, &b, &dout], |device, launch, db| {
+        let da = elementwise::early_gradient(
+            call,
+            self.da,
+            self.axis,
+            &[&a, &b, &dout],
+            &mut |device, launch, da| device.multiply_da(launch, da, &b, &dout),
+        )?;
+        elementwise::gradient(call, self.db, self.axis, &[&a, &b, &dout], &mut |device, launch, db| {
             device.multiply_db(launch, db, &a, &dout)
         })?;
         da.store()?;
@@ -244,7 +253,7 @@ impl Run<Any> for Divide<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let a = self.a.view()?;
         let b = self.b.view()?;
-        elementwise::result(call, self.out, &[&a, &b], |device, launch, out| {
+        elementwise::result(call, self.out, &[&a, &b], &mut |device, launch, out| {
             device.divide(launch, out, &a, &b)
         })
     }
@@ -261,7 +270,7 @@ kernel! {
 impl Run<Any> for DivideRaw<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let [a, b] = elementwise::aligned([self.a.view()?, self.b.view()?], self.axis)?;
-        elementwise::result(call, self.out, &[&a, &b], |device, launch, out| {
+        elementwise::result(call, self.out, &[&a, &b], &mut |device, launch, out| {
             device.divide(launch, out, &a, &b)
         })
     }
@@ -284,9 +293,9 @@ impl Run<Any> for DivideGrad<'_> {
             self.da,
             self.axis,
             &[&b, &out, &dout],
-            |device, launch, da| device.divide_da(launch, da, &b, &dout),
+            &mut |device, launch, da| device.divide_da(launch, da, &b, &dout),
         )?;
-        elementwise::gradient(call, self.db, self.axis, &[&b, &out, &dout], |device, launch, db| {
+        elementwise::gradient(call, self.db, self.axis, &[&b, &out, &dout], &mut |device, launch, db| {
             device.divide_db(launch, db, &b, &out, &dout)
         })?;
         da.store()?;
@@ -306,7 +315,7 @@ impl Run<Any> for FloorDivide<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let a = self.a.view()?;
         let b = self.b.view()?;
-        elementwise::result(call, self.out, &[&a, &b], |device, launch, out| {
+        elementwise::result(call, self.out, &[&a, &b], &mut |device, launch, out| {
             device.floor_divide(launch, out, &a, &b)
         })
     }
@@ -323,7 +332,7 @@ kernel! {
 impl Run<Any> for FloorDivideRaw<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let [a, b] = elementwise::aligned([self.a.view()?, self.b.view()?], self.axis)?;
-        elementwise::result(call, self.out, &[&a, &b], |device, launch, out| {
+        elementwise::result(call, self.out, &[&a, &b], &mut |device, launch, out| {
             device.floor_divide(launch, out, &a, &b)
         })
     }
@@ -341,7 +350,7 @@ impl Run<Any> for Remainder<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let a = self.a.view()?;
         let b = self.b.view()?;
-        elementwise::result(call, self.out, &[&a, &b], |device, launch, out| {
+        elementwise::result(call, self.out, &[&a, &b], &mut |device, launch, out| {
             device.remainder(launch, out, &a, &b)
         })
     }
@@ -358,7 +367,7 @@ kernel! {
 impl Run<Any> for RemainderRaw<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let [a, b] = elementwise::aligned([self.a.view()?, self.b.view()?], self.axis)?;
-        elementwise::result(call, self.out, &[&a, &b], |device, launch, out| {
+        elementwise::result(call, self.out, &[&a, &b], &mut |device, launch, out| {
             device.remainder(launch, out, &a, &b)
         })
     }
@@ -377,10 +386,11 @@ impl Run<Any> for RemainderGrad<'_> {
         let a = self.a.view()?;
         let b = self.b.view()?;
         let dout = self.dout.view()?;
-        let da = elementwise::early_gradient(call, self.da, -1, &[&a, &b, &dout], |device, launch, da| {
-            device.remainder_da(launch, da, &dout)
-        })?;
-        elementwise::gradient(call, self.db, -1, &[&a, &b, &dout], |device, launch, db| {
+        let da =
+            elementwise::early_gradient(call, self.da, -1, &[&a, &b, &dout], &mut |device, launch, da| {
+                device.remainder_da(launch, da, &dout)
+            })?;
+        elementwise::gradient(call, self.db, -1, &[&a, &b, &dout], &mut |device, launch, db| {
             device.remainder_db(launch, db, &a, &b, &dout)
         })?;
         da.store()?;
@@ -400,7 +410,7 @@ impl Run<Any> for ElementwisePow<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let a = self.a.view()?;
         let b = self.b.view()?;
-        elementwise::result(call, self.out, &[&a, &b], |device, launch, out| {
+        elementwise::result(call, self.out, &[&a, &b], &mut |device, launch, out| {
             device.elementwise_pow(launch, out, &a, &b)
         })
     }
@@ -417,7 +427,7 @@ kernel! {
 impl Run<Any> for ElementwisePowRaw<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let [a, b] = elementwise::aligned([self.a.view()?, self.b.view()?], self.axis)?;
-        elementwise::result(call, self.out, &[&a, &b], |device, launch, out| {
+        elementwise::result(call, self.out, &[&a, &b], &mut |device, launch, out| {
             device.elementwise_pow(launch, out, &a, &b)
         })
     }
@@ -436,10 +446,11 @@ impl Run<Any> for ElementwisePowGrad<'_> {
         let a = self.a.view()?;
         let b = self.b.view()?;
         let dout = self.dout.view()?;
-        let da = elementwise::early_gradient(call, self.da, -1, &[&a, &b, &dout], |device, launch, da| {
-            device.elementwise_pow_da(launch, da, &a, &b, &dout)
-        })?;
-        elementwise::gradient(call, self.db, -1, &[&a, &b, &dout], |device, launch, db| {
+        let da =
+            elementwise::early_gradient(call, self.da, -1, &[&a, &b, &dout], &mut |device, launch, da| {
+                device.elementwise_pow_da(launch, da, &a, &b, &dout)
+            })?;
+        elementwise::gradient(call, self.db, -1, &[&a, &b, &dout], &mut |device, launch, db| {
             device.elementwise_pow_db(launch, db, &a, &b, &dout)
         })?;
         da.store()?;
@@ -459,7 +470,7 @@ impl Run<Any> for Maximum<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let a = self.a.view()?;
         let b = self.b.view()?;
-        elementwise::result(call, self.out, &[&a, &b], |device, launch, out| {
+        elementwise::result(call, self.out, &[&a, &b], &mut |device, launch, out| {
             device.maximum(launch, out, &a, &b)
         })
     }
@@ -476,7 +487,7 @@ kernel! {
 impl Run<Any> for MaximumRaw<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let [a, b] = elementwise::aligned([self.a.view()?, self.b.view()?], self.axis)?;
-        elementwise::result(call, self.out, &[&a, &b], |device, launch, out| {
+        elementwise::result(call, self.out, &[&a, &b], &mut |device, launch, out| {
             device.maximum(launch, out, &a, &b)
         })
     }
@@ -495,10 +506,11 @@ impl Run<Any> for MaximumGrad<'_> {
         let a = self.a.view()?;
         let b = self.b.view()?;
         let dout = self.dout.view()?;
-        let da = elementwise::early_gradient(call, self.da, -1, &[&a, &b, &dout], |device, launch, da| {
-            device.maximum_da(launch, da, &a, &b, &dout)
-        })?;
-        elementwise::gradient(call, self.db, -1, &[&a, &b, &dout], |device, launch, db| {
+        let da =
+            elementwise::early_gradient(call, self.da, -1, &[&a, &b, &dout], &mut |device, launch, da| {
+                device.maximum_da(launch, da, &a, &b, &dout)
+            })?;
+        elementwise::gradient(call, self.db, -1, &[&a, &b, &dout], &mut |device, launch, db| {
             device.maximum_db(launch, db, &a, &b, &dout)
         })?;
         da.store()?;
@@ -518,7 +530,7 @@ impl Run<Any> for Minimum<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let a = self.a.view()?;
         let b = self.b.view()?;
-        elementwise::result(call, self.out, &[&a, &b], |device, launch, out| {
+        elementwise::result(call, self.out, &[&a, &b], &mut |device, launch, out| {
             device.minimum(launch, out, &a, &b)
         })
     }
@@ -535,7 +547,7 @@ kernel! {
 impl Run<Any> for MinimumRaw<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let [a, b] = elementwise::aligned([self.a.view()?, self.b.view()?], self.axis)?;
-        elementwise::result(call, self.out, &[&a, &b], |device, launch, out| {
+        elementwise::result(call, self.out, &[&a, &b], &mut |device, launch, out| {
             device.minimum(launch, out, &a, &b)
         })
     }
@@ -554,10 +566,11 @@ impl Run<Any> for MinimumGrad<'_> {
         let a = self.a.view()?;
         let b = self.b.view()?;
         let dout = self.dout.view()?;
-        let da = elementwise::early_gradient(call, self.da, -1, &[&a, &b, &dout], |device, launch, da| {
-            device.minimum_da(launch, da, &a, &b, &dout)
-        })?;
-        elementwise::gradient(call, self.db, -1, &[&a, &b, &dout], |device, launch, db| {
+        let da =
+            elementwise::early_gradient(call, self.da, -1, &[&a, &b, &dout], &mut |device, launch, da| {
+                device.minimum_da(launch, da, &a, &b, &dout)
+            })?;
+        elementwise::gradient(call, self.db, -1, &[&a, &b, &dout], &mut |device, launch, db| {
             device.minimum_db(launch, db, &a, &b, &dout)
         })?;
         da.store()?;
@@ -577,7 +590,9 @@ impl Run<Any> for Fmax<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let a = self.a.view()?;
         let b = self.b.view()?;
-        elementwise::result(call, self.out, &[&a, &b], |device, launch, out| device.fmax(launch, out, &a, &b))
+        elementwise::result(call, self.out, &[&a, &b], &mut |device, launch, out| {
+            device.fmax(launch, out, &a, &b)
+        })
     }
 }
 
@@ -594,10 +609,11 @@ impl Run<Any> for FmaxGrad<'_> {
         let a = self.a.view()?;
         let b = self.b.view()?;
         let dout = self.dout.view()?;
-        let da = elementwise::early_gradient(call, self.da, -1, &[&a, &b, &dout], |device, launch, da| {
-            device.fmax_da(launch, da, &a, &b, &dout)
-        })?;
-        elementwise::gradient(call, self.db, -1, &[&a, &b, &dout], |device, launch, db| {
+        let da =
+            elementwise::early_gradient(call, self.da, -1, &[&a, &b, &dout], &mut |device, launch, da| {
+                device.fmax_da(launch, da, &a, &b, &dout)
+            })?;
+        elementwise::gradient(call, self.db, -1, &[&a, &b, &dout], &mut |device, launch, db| {
             device.fmax_db(launch, db, &a, &b, &dout)
         })?;
         da.store()?;
@@ -617,7 +633,9 @@ impl Run<Any> for Fmin<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let a = self.a.view()?;
         let b = self.b.view()?;
-        elementwise::result(call, self.out, &[&a, &b], |device, launch, out| device.fmin(launch, out, &a, &b))
+        elementwise::result(call, self.out, &[&a, &b], &mut |device, launch, out| {
+            device.fmin(launch, out, &a, &b)
+        })
     }
 }
 
@@ -634,10 +652,11 @@ impl Run<Any> for FminGrad<'_> {
         let a = self.a.view()?;
         let b = self.b.view()?;
         let dout = self.dout.view()?;
-        let da = elementwise::early_gradient(call, self.da, -1, &[&a, &b, &dout], |device, launch, da| {
-            device.fmin_da(launch, da, &a, &b, &dout)
-        })?;
-        elementwise::gradient(call, self.db, -1, &[&a, &b, &dout], |device, launch, db| {
+        let da =
+            elementwise::early_gradient(call, self.da, -1, &[&a, &b, &dout], &mut |device, launch, da| {
+                device.fmin_da(launch, da, &a, &b, &dout)
+            })?;
+        elementwise::gradient(call, self.db, -1, &[&a, &b, &dout], &mut |device, launch, db| {
             device.fmin_db(launch, db, &a, &b, &dout)
         })?;
         da.store()?;
@@ -657,7 +676,7 @@ impl Run<Any> for Heaviside<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let a = self.a.view()?;
         let b = self.b.view()?;
-        elementwise::result(call, self.out, &[&a, &b], |device, launch, out| {
+        elementwise::result(call, self.out, &[&a, &b], &mut |device, launch, out| {
             device.heaviside(launch, out, &a, &b)
         })
     }
@@ -675,10 +694,10 @@ impl Run<Any> for HeavisideGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let a = self.a.view()?;
         let dout = self.dout.view()?;
-        let da = elementwise::early_gradient(call, self.da, -1, &[&a, &dout], |device, launch, da| {
+        let da = elementwise::early_gradient(call, self.da, -1, &[&a, &dout], &mut |device, launch, da| {
             device.heaviside_da(launch, da, &dout)
         })?;
-        elementwise::gradient(call, self.db, -1, &[&a, &dout], |device, launch, db| {
+        elementwise::gradient(call, self.db, -1, &[&a, &dout], &mut |device, launch, db| {
             device.heaviside_db(launch, db, &a, &dout)
         })?;
         da.store()?;
@@ -698,7 +717,7 @@ impl Run<Any> for Atan2<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let a = self.a.view()?;
         let b = self.b.view()?;
-        elementwise::result(call, self.out, &[&a, &b], |device, launch, out| {
+        elementwise::result(call, self.out, &[&a, &b], &mut |device, launch, out| {
             device.atan2(launch, out, &a, &b)
         })
     }
@@ -717,10 +736,11 @@ impl Run<Any> for Atan2Grad<'_> {
         let a = self.a.view()?;
         let b = self.b.view()?;
         let dout = self.dout.view()?;
-        let da = elementwise::early_gradient(call, self.da, -1, &[&a, &b, &dout], |device, launch, da| {
-            device.atan2_da(launch, da, &a, &b, &dout)
-        })?;
-        elementwise::gradient(call, self.db, -1, &[&a, &b, &dout], |device, launch, db| {
+        let da =
+            elementwise::early_gradient(call, self.da, -1, &[&a, &b, &dout], &mut |device, launch, da| {
+                device.atan2_da(launch, da, &a, &b, &dout)
+            })?;
+        elementwise::gradient(call, self.db, -1, &[&a, &b, &dout], &mut |device, launch, db| {
             device.atan2_db(launch, db, &a, &b, &dout)
         })?;
         da.store()?;
@@ -740,7 +760,7 @@ impl Run<Any> for Copysign<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let a = self.a.view()?;
         let b = self.b.view()?;
-        elementwise::result(call, self.out, &[&a, &b], |device, launch, out| {
+        elementwise::result(call, self.out, &[&a, &b], &mut |device, launch, out| {
             device.copysign(launch, out, &a, &b)
         })
     }
@@ -759,10 +779,11 @@ impl Run<Any> for CopysignGrad<'_> {
         let a = self.a.view()?;
         let b = self.b.view()?;
         let dout = self.dout.view()?;
-        let da = elementwise::early_gradient(call, self.da, -1, &[&a, &b, &dout], |device, launch, da| {
-            device.copysign_da(launch, da, &a, &b, &dout)
-        })?;
-        elementwise::gradient(call, self.db, -1, &[&a, &b, &dout], |device, launch, db| {
+        let da =
+            elementwise::early_gradient(call, self.da, -1, &[&a, &b, &dout], &mut |device, launch, da| {
+                device.copysign_da(launch, da, &a, &b, &dout)
+            })?;
+        elementwise::gradient(call, self.db, -1, &[&a, &b, &dout], &mut |device, launch, db| {
             device.copysign_db(launch, db, &dout)
         })?;
         da.store()?;
@@ -783,7 +804,7 @@ impl Run<Any> for Lerp<'_> {
         let a = self.a.view()?;
         let b = self.b.view()?;
         let weight = self.weight.view()?;
-        elementwise::result(call, self.out, &[&a, &b, &weight], |device, launch, out| {
+        elementwise::result(call, self.out, &[&a, &b, &weight], &mut |device, launch, out| {
             device.lerp(launch, out, &a, &b, &weight)
         })
     }
@@ -807,10 +828,11 @@ impl Run<Any> for LerpGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let weight = self.weight.view()?;
         let dout = self.dout.view()?;
-        let da = elementwise::early_gradient(call, self.da, -1, &[&weight, &dout], |device, launch, da| {
-            device.lerp_da(launch, da, &weight, &dout)
-        })?;
-        elementwise::gradient(call, self.db, -1, &[&weight, &dout], |device, launch, db| {
+        let da =
+            elementwise::early_gradient(call, self.da, -1, &[&weight, &dout], &mut |device, launch, da| {
+                device.lerp_da(launch, da, &weight, &dout)
+            })?;
+        elementwise::gradient(call, self.db, -1, &[&weight, &dout], &mut |device, launch, db| {
             device.lerp_db(launch, db, &weight, &dout)
         })?;
         da.store()?;
@@ -830,7 +852,7 @@ impl Run<Any> for TruncDivide<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let a = self.a.view()?;
         let b = self.b.view()?;
-        elementwise::result(call, self.out, &[&a, &b], |device, launch, out| {
+        elementwise::result(call, self.out, &[&a, &b], &mut |device, launch, out| {
             device.trunc_divide(launch, out, &a, &b)
         })
     }

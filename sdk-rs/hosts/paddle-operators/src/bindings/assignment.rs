@@ -37,7 +37,7 @@ impl Run<Any> for Scatter<'_> {
         let index = self.index.view()?;
         let updates = self.updates.view()?;
         let mut out = self.out.view(outputs::like(&x))?;
-        call.run(|device, launch| device.scatter(launch, &mut out, &x, &index, &updates, self.overwrite))
+        call.run(&mut |device, launch| device.scatter(launch, &mut out, &x, &index, &updates, self.overwrite))
     }
 }
 
@@ -56,7 +56,9 @@ impl Run<Any> for ScatterGrad<'_> {
         let mut dx = outputs::wanted(self.dx)?.map(|out| out.view(outputs::like(&dout))).transpose()?;
         let mut dupdates =
             outputs::wanted(self.dupdates)?.map(|out| out.view(outputs::like(&dout))).transpose()?;
-        call.run(|device, launch| device.scatter_grad(launch, dx.as_mut(), dupdates.as_mut(), &index, &dout))
+        call.run(&mut |device, launch| {
+            device.scatter_grad(launch, dx.as_mut(), dupdates.as_mut(), &index, &dout)
+        })
     }
 }
 
@@ -74,7 +76,7 @@ impl Run<Any> for ScatterNdAdd<'_> {
         let index = self.index.view()?;
         let updates = self.updates.view()?;
         let mut out = self.out.view(outputs::like(&x))?;
-        call.run(|device, launch| device.scatter_nd_add(launch, &mut out, &x, &index, &updates))
+        call.run(&mut |device, launch| device.scatter_nd_add(launch, &mut out, &x, &index, &updates))
     }
 }
 
@@ -93,7 +95,7 @@ impl Run<Any> for ScatterNdAddGrad<'_> {
         let mut dx = outputs::wanted(self.dx)?.map(|out| out.view(outputs::like(&dout))).transpose()?;
         let mut dupdates =
             outputs::wanted(self.dupdates)?.map(|out| out.view(outputs::like(&dout))).transpose()?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.scatter_nd_add_grad(launch, dx.as_mut(), dupdates.as_mut(), &index, &dout)
         })
     }
@@ -113,7 +115,7 @@ impl Run<Any> for IndexAdd<'_> {
         let index = self.index.view()?;
         let add_value = self.add_value.view()?;
         let mut out = self.out.view(outputs::like(&x))?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.index_add(launch, &mut out, &x, &index, &add_value, i64::from(self.axis))
         })
     }
@@ -134,7 +136,7 @@ impl Run<Any> for IndexAddGrad<'_> {
         let mut dx = outputs::wanted(self.dx)?.map(|out| out.view(outputs::like(&dout))).transpose()?;
         let mut dadd_value =
             outputs::wanted(self.dadd_value)?.map(|out| out.view(outputs::like(&dout))).transpose()?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.index_add_grad(
                 launch,
                 dx.as_mut(),
@@ -161,7 +163,9 @@ impl Run<Any> for IndexPut<'_> {
         let indices = self.indices.into_iter().map(Tensor::view).collect::<Result<Vec<_>>>()?;
         let value = self.value.view()?;
         let mut out = self.out.view(outputs::like(&x))?;
-        call.run(|device, launch| device.index_put(launch, &mut out, &x, &indices, &value, self.accumulate))
+        call.run(&mut |device, launch| {
+            device.index_put(launch, &mut out, &x, &indices, &value, self.accumulate)
+        })
     }
 }
 
@@ -180,7 +184,7 @@ impl Run<Any> for IndexPutGrad<'_> {
         let mut dx = outputs::wanted(self.dx)?.map(|out| out.view(outputs::like(&dout))).transpose()?;
         let mut dvalue =
             outputs::wanted(self.dvalue)?.map(|out| out.view(outputs::like(&dout))).transpose()?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.index_put_grad(launch, dx.as_mut(), dvalue.as_mut(), &indices, &dout, self.accumulate)
         })
     }
@@ -200,7 +204,7 @@ impl Run<Any> for PutAlongAxis<'_> {
         let index = self.index.view()?;
         let value = self.value.view()?;
         let mut out = self.out.view(outputs::like(&x))?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.put_along_axis(
                 launch,
                 &mut out,
@@ -241,7 +245,7 @@ impl Run<Any> for PutAlongAxisGrad<'_> {
         let mut dx = outputs::wanted(self.dx)?.map(|out| out.view(outputs::like(&x))).transpose()?;
         let mut dvalue =
             outputs::wanted(self.dvalue)?.map(|out| out.view(outputs::like(&value))).transpose()?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.put_along_axis_grad(
                 launch,
                 dx.as_mut(),

@@ -64,7 +64,7 @@ impl Run<Any> for Unfold<'_> {
         let paddings: Vec<i64> = self.paddings.iter().copied().map(i64::from).collect();
         let dilations: Vec<i64> = self.dilations.iter().copied().map(i64::from).collect();
         let mut out = self.out.view(outputs::like(&x))?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.unfold(
                 launch,
                 &mut out,
@@ -101,7 +101,7 @@ impl Run<Any> for UnfoldGrad<'_> {
         let paddings: Vec<i64> = self.paddings.iter().copied().map(i64::from).collect();
         let dilations: Vec<i64> = self.dilations.iter().copied().map(i64::from).collect();
         let mut dx = self.dx.view(outputs::like(&dout))?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.unfold_grad(
                 launch,
                 &mut dx,
@@ -139,7 +139,7 @@ impl Run<Any> for Fold<'_> {
         let paddings: Vec<i64> = self.paddings.iter().copied().map(i64::from).collect();
         let dilations: Vec<i64> = self.dilations.iter().copied().map(i64::from).collect();
         let mut out = self.out.view(outputs::like(&x))?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.fold(
                 launch,
                 &mut out,
@@ -177,7 +177,7 @@ impl Run<Any> for FoldGrad<'_> {
         let paddings: Vec<i64> = self.paddings.iter().copied().map(i64::from).collect();
         let dilations: Vec<i64> = self.dilations.iter().copied().map(i64::from).collect();
         let mut dx = self.dx.view(outputs::like(&dout))?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.fold_grad(
                 launch,
                 &mut dx,
@@ -205,7 +205,7 @@ impl Run<Any> for PixelShuffle<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
         let mut out = self.out.view(outputs::like(&x))?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.pixel_shuffle(launch, &mut out, &x, i64::from(self.upscale_factor), self.data_format)
         })
     }
@@ -223,7 +223,7 @@ impl Run<Any> for PixelShuffleGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let dout = self.dout.view()?;
         let mut dx = self.dx.view(outputs::like(&dout))?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.pixel_shuffle_grad(
                 launch,
                 &mut dx,
@@ -247,7 +247,7 @@ impl Run<Any> for PixelUnshuffle<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
         let mut out = self.out.view(outputs::like(&x))?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.pixel_unshuffle(launch, &mut out, &x, i64::from(self.downscale_factor), self.data_format)
         })
     }
@@ -265,7 +265,7 @@ impl Run<Any> for PixelUnshuffleGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let dout = self.dout.view()?;
         let mut dx = self.dx.view(outputs::like(&dout))?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.pixel_unshuffle_grad(
                 launch,
                 &mut dx,
@@ -289,7 +289,7 @@ impl Run<Any> for ChannelShuffle<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
         let mut out = self.out.view(outputs::like(&x))?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.channel_shuffle(launch, &mut out, &x, i64::from(self.groups), self.data_format)
         })
     }
@@ -307,7 +307,7 @@ impl Run<Any> for ChannelShuffleGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let dout = self.dout.view()?;
         let mut dx = self.dx.view(outputs::like(&dout))?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.channel_shuffle_grad(launch, &mut dx, &dout, i64::from(self.groups), self.data_format)
         })
     }
@@ -325,7 +325,7 @@ impl Run<Any> for ShuffleChannel<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
         let mut out = self.out.view(outputs::like(&x))?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.channel_shuffle(launch, &mut out, &x, i64::from(self.groups), "NCHW")
         })
     }
@@ -343,7 +343,7 @@ impl Run<Any> for ShuffleChannelGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let dout = self.dout.view()?;
         let mut dx = self.dx.view(outputs::like(&dout))?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.channel_shuffle_grad(launch, &mut dx, &dout, i64::from(self.groups), "NCHW")
         })
     }
@@ -361,7 +361,7 @@ impl Run<Any> for TemporalShift<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
         let mut out = self.out.view(outputs::like(&x))?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.temporal_shift(
                 launch,
                 &mut out,
@@ -388,7 +388,7 @@ impl Run<Any> for TemporalShiftGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let dout = self.dout.view()?;
         let mut dx = self.dx.view(outputs::like(&dout))?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.temporal_shift_grad(
                 launch,
                 &mut dx,

@@ -41,7 +41,7 @@ impl Run<Any> for Equal<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let a = self.a.view()?;
         let b = self.b.view()?;
-        elementwise::test(call, self.out, |device, launch, out| device.equal(launch, out, &a, &b))
+        elementwise::test(call, self.out, &mut |device, launch, out| device.equal(launch, out, &a, &b))
     }
 }
 
@@ -56,7 +56,7 @@ kernel! {
 impl Run<Any> for EqualRaw<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let [a, b] = elementwise::aligned([self.a.view()?, self.b.view()?], self.axis)?;
-        elementwise::test(call, self.out, |device, launch, out| device.equal(launch, out, &a, &b))
+        elementwise::test(call, self.out, &mut |device, launch, out| device.equal(launch, out, &a, &b))
     }
 }
 
@@ -72,7 +72,7 @@ impl Run<Any> for NotEqual<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let a = self.a.view()?;
         let b = self.b.view()?;
-        elementwise::test(call, self.out, |device, launch, out| device.not_equal(launch, out, &a, &b))
+        elementwise::test(call, self.out, &mut |device, launch, out| device.not_equal(launch, out, &a, &b))
     }
 }
 
@@ -87,7 +87,7 @@ kernel! {
 impl Run<Any> for NotEqualRaw<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let [a, b] = elementwise::aligned([self.a.view()?, self.b.view()?], self.axis)?;
-        elementwise::test(call, self.out, |device, launch, out| device.not_equal(launch, out, &a, &b))
+        elementwise::test(call, self.out, &mut |device, launch, out| device.not_equal(launch, out, &a, &b))
     }
 }
 
@@ -103,7 +103,7 @@ impl Run<Any> for LessThan<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let a = self.a.view()?;
         let b = self.b.view()?;
-        elementwise::test(call, self.out, |device, launch, out| device.less_than(launch, out, &a, &b))
+        elementwise::test(call, self.out, &mut |device, launch, out| device.less_than(launch, out, &a, &b))
     }
 }
 
@@ -118,7 +118,7 @@ kernel! {
 impl Run<Any> for LessThanRaw<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let [a, b] = elementwise::aligned([self.a.view()?, self.b.view()?], self.axis)?;
-        elementwise::test(call, self.out, |device, launch, out| device.less_than(launch, out, &a, &b))
+        elementwise::test(call, self.out, &mut |device, launch, out| device.less_than(launch, out, &a, &b))
     }
 }
 
@@ -134,7 +134,7 @@ impl Run<Any> for LessEqual<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let a = self.a.view()?;
         let b = self.b.view()?;
-        elementwise::test(call, self.out, |device, launch, out| device.less_equal(launch, out, &a, &b))
+        elementwise::test(call, self.out, &mut |device, launch, out| device.less_equal(launch, out, &a, &b))
     }
 }
 
@@ -149,7 +149,7 @@ kernel! {
 impl Run<Any> for LessEqualRaw<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let [a, b] = elementwise::aligned([self.a.view()?, self.b.view()?], self.axis)?;
-        elementwise::test(call, self.out, |device, launch, out| device.less_equal(launch, out, &a, &b))
+        elementwise::test(call, self.out, &mut |device, launch, out| device.less_equal(launch, out, &a, &b))
     }
 }
 
@@ -165,7 +165,7 @@ impl Run<Any> for GreaterThan<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let a = self.a.view()?;
         let b = self.b.view()?;
-        elementwise::test(call, self.out, |device, launch, out| device.greater_than(launch, out, &a, &b))
+        elementwise::test(call, self.out, &mut |device, launch, out| device.greater_than(launch, out, &a, &b))
     }
 }
 
@@ -180,7 +180,7 @@ kernel! {
 impl Run<Any> for GreaterThanRaw<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let [a, b] = elementwise::aligned([self.a.view()?, self.b.view()?], self.axis)?;
-        elementwise::test(call, self.out, |device, launch, out| device.greater_than(launch, out, &a, &b))
+        elementwise::test(call, self.out, &mut |device, launch, out| device.greater_than(launch, out, &a, &b))
     }
 }
 
@@ -196,7 +196,9 @@ impl Run<Any> for GreaterEqual<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let a = self.a.view()?;
         let b = self.b.view()?;
-        elementwise::test(call, self.out, |device, launch, out| device.greater_equal(launch, out, &a, &b))
+        elementwise::test(call, self.out, &mut |device, launch, out| {
+            device.greater_equal(launch, out, &a, &b)
+        })
     }
 }
 
@@ -211,7 +213,9 @@ kernel! {
 impl Run<Any> for GreaterEqualRaw<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let [a, b] = elementwise::aligned([self.a.view()?, self.b.view()?], self.axis)?;
-        elementwise::test(call, self.out, |device, launch, out| device.greater_equal(launch, out, &a, &b))
+        elementwise::test(call, self.out, &mut |device, launch, out| {
+            device.greater_equal(launch, out, &a, &b)
+        })
     }
 }
 
@@ -229,7 +233,7 @@ impl Run<Any> for Isclose<'_> {
         let b = self.b.view()?;
         let rtol = self.rtol.to_f64()?;
         let atol = self.atol.to_f64()?;
-        elementwise::test(call, self.out, |device, launch, out| {
+        elementwise::test(call, self.out, &mut |device, launch, out| {
             device.is_close(launch, out, &a, &b, &IsCloseAttributes { rtol, atol, equal_nan: self.equal_nan })
         })
     }
@@ -246,7 +250,7 @@ kernel! {
 impl Run<Any> for Isnan<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
-        elementwise::test(call, self.out, |device, launch, out| device.is_nan(launch, out, &x))
+        elementwise::test(call, self.out, &mut |device, launch, out| device.is_nan(launch, out, &x))
     }
 }
 
@@ -261,7 +265,7 @@ kernel! {
 impl Run<Any> for Isinf<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
-        elementwise::test(call, self.out, |device, launch, out| device.is_inf(launch, out, &x))
+        elementwise::test(call, self.out, &mut |device, launch, out| device.is_inf(launch, out, &x))
     }
 }
 
@@ -276,6 +280,6 @@ kernel! {
 impl Run<Any> for Isfinite<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
-        elementwise::test(call, self.out, |device, launch, out| device.is_finite(launch, out, &x))
+        elementwise::test(call, self.out, &mut |device, launch, out| device.is_finite(launch, out, &x))
     }
 }

@@ -58,7 +58,7 @@ impl Run<Any> for Abs<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
         let mut out = self.out.view(outputs::real_of(&x)?)?;
-        call.run(|device, launch| device.complex_abs(launch, &mut out, &x))
+        call.run(&mut |device, launch| device.complex_abs(launch, &mut out, &x))
     }
 }
 
@@ -75,7 +75,7 @@ impl Run<Any> for AbsGrad<'_> {
         let x = self.x.view()?;
         let dout = self.dout.view()?;
         let mut dx = self.dx.view(outputs::like(&x))?;
-        call.run(|device, launch| device.complex_abs_grad(launch, &mut dx, &x, &dout))
+        call.run(&mut |device, launch| device.complex_abs_grad(launch, &mut dx, &x, &dout))
     }
 }
 
@@ -91,7 +91,7 @@ impl Run<Any> for Angle<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
         let mut out = self.out.view(outputs::real_of(&x)?)?;
-        call.run(|device, launch| device.complex_angle(launch, &mut out, &x))
+        call.run(&mut |device, launch| device.complex_angle(launch, &mut out, &x))
     }
 }
 
@@ -108,7 +108,7 @@ impl Run<Any> for AngleGrad<'_> {
         let x = self.x.view()?;
         let dout = self.dout.view()?;
         let mut dx = self.dx.view(outputs::like(&x))?;
-        call.run(|device, launch| device.complex_angle_grad(launch, &mut dx, &x, &dout))
+        call.run(&mut |device, launch| device.complex_angle_grad(launch, &mut dx, &x, &dout))
     }
 }
 
@@ -124,7 +124,7 @@ impl Run<Any> for Conj<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
         let mut out = self.out.view(outputs::like(&x))?;
-        call.run(|device, launch| device.conj(launch, &mut out, &x))
+        call.run(&mut |device, launch| device.conj(launch, &mut out, &x))
     }
 }
 
@@ -140,7 +140,7 @@ impl Run<Any> for Isnan<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
         let mut out = self.out.view(DataType::BOOL)?;
-        call.run(|device, launch| device.complex_is_nan(launch, &mut out, &x))
+        call.run(&mut |device, launch| device.complex_is_nan(launch, &mut out, &x))
     }
 }
 
@@ -156,7 +156,7 @@ impl Run<Any> for Isinf<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
         let mut out = self.out.view(DataType::BOOL)?;
-        call.run(|device, launch| device.complex_is_inf(launch, &mut out, &x))
+        call.run(&mut |device, launch| device.complex_is_inf(launch, &mut out, &x))
     }
 }
 
@@ -172,7 +172,7 @@ impl Run<Any> for Isfinite<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
         let mut out = self.out.view(DataType::BOOL)?;
-        call.run(|device, launch| device.complex_is_finite(launch, &mut out, &x))
+        call.run(&mut |device, launch| device.complex_is_finite(launch, &mut out, &x))
     }
 }
 
@@ -189,7 +189,7 @@ impl Run<Any> for Complex<'_> {
         let real = self.real.view()?;
         let imag = self.imag.view()?;
         let mut out = self.out.view(outputs::complex_of(&real)?)?;
-        call.run(|device, launch| device.complex(launch, &mut out, &real, &imag))
+        call.run(&mut |device, launch| device.complex(launch, &mut out, &real, &imag))
     }
 }
 
@@ -208,7 +208,7 @@ impl Run<Any> for ComplexGrad<'_> {
             outputs::wanted(self.dreal)?.map(|out| out.view(outputs::real_of(&dout)?)).transpose()?;
         let mut dimag =
             outputs::wanted(self.dimag)?.map(|out| out.view(outputs::real_of(&dout)?)).transpose()?;
-        call.run(|device, launch| device.complex_grad(launch, dreal.as_mut(), dimag.as_mut(), &dout))
+        call.run(&mut |device, launch| device.complex_grad(launch, dreal.as_mut(), dimag.as_mut(), &dout))
     }
 }
 
@@ -224,7 +224,7 @@ impl Run<Any> for Real<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
         let mut out = self.out.view(outputs::real_of(&x)?)?;
-        call.run(|device, launch| device.real(launch, &mut out, &x))
+        call.run(&mut |device, launch| device.real(launch, &mut out, &x))
     }
 }
 
@@ -240,7 +240,7 @@ impl Run<Any> for RealGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let dout = self.dout.view()?;
         let mut dx = self.dx.view(outputs::complex_of(&dout)?)?;
-        call.run(|device, launch| device.real_grad(launch, &mut dx, &dout))
+        call.run(&mut |device, launch| device.real_grad(launch, &mut dx, &dout))
     }
 }
 
@@ -256,7 +256,7 @@ impl Run<Any> for Imag<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
         let mut out = self.out.view(outputs::real_of(&x)?)?;
-        call.run(|device, launch| device.imag(launch, &mut out, &x))
+        call.run(&mut |device, launch| device.imag(launch, &mut out, &x))
     }
 }
 
@@ -272,7 +272,7 @@ impl Run<Any> for ImagGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let dout = self.dout.view()?;
         let mut dx = self.dx.view(outputs::complex_of(&dout)?)?;
-        call.run(|device, launch| device.imag_grad(launch, &mut dx, &dout))
+        call.run(&mut |device, launch| device.imag_grad(launch, &mut dx, &dout))
     }
 }
 
@@ -288,7 +288,7 @@ impl Run<Any> for AsComplex<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
         let mut out = self.out.view(outputs::complex_of(&x)?)?;
-        call.run(|device, launch| device.as_complex(launch, &mut out, &x))
+        call.run(&mut |device, launch| device.as_complex(launch, &mut out, &x))
     }
 }
 
@@ -304,7 +304,7 @@ impl Run<Any> for AsReal<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
         let mut out = self.out.view(outputs::real_of(&x)?)?;
-        call.run(|device, launch| device.as_real(launch, &mut out, &x))
+        call.run(&mut |device, launch| device.as_real(launch, &mut out, &x))
     }
 }
 
@@ -320,12 +320,12 @@ impl Run<Any> for Matmul<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let a = self.a.view()?;
         let b = self.b.view()?;
-        let dims = call.run(|device, launch| {
+        let dims = call.run(&mut |device, launch| {
             device.complex_matmul_out_shape(launch, &a, &b, self.transpose_a, self.transpose_b)
         })?;
         self.out.reshape(&dims)?;
         let mut out = self.out.view(outputs::widest_complex([&a, &b])?)?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.complex_matmul(launch, &mut out, &a, &b, self.transpose_a, self.transpose_b)
         })
     }
@@ -346,7 +346,7 @@ impl Run<Any> for MatmulGrad<'_> {
         let dout = self.dout.view()?;
         let mut da = outputs::wanted(self.da)?.map(|out| out.view(outputs::like(&a))).transpose()?;
         let mut db = outputs::wanted(self.db)?.map(|out| out.view(outputs::like(&b))).transpose()?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.complex_matmul_grad(
                 launch,
                 da.as_mut(),
@@ -374,7 +374,7 @@ impl Run<Any> for Kron<'_> {
         let x = self.x.view()?;
         let other = self.other.view()?;
         let mut out = self.out.view(outputs::widest_complex([&x, &other])?)?;
-        call.run(|device, launch| device.complex_kron(launch, &mut out, &x, &other))
+        call.run(&mut |device, launch| device.complex_kron(launch, &mut out, &x, &other))
     }
 }
 
@@ -394,7 +394,7 @@ impl Run<Any> for KronGrad<'_> {
         let mut dx = outputs::wanted(self.dx)?.map(|out| out.view(outputs::like(&x))).transpose()?;
         let mut dother =
             outputs::wanted(self.dother)?.map(|out| out.view(outputs::like(&other))).transpose()?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.complex_kron_grad(launch, dx.as_mut(), dother.as_mut(), &x, &other, &dout)
         })
     }

@@ -31,7 +31,7 @@ impl Run<Any> for Cast<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
         let mut out = self.out.view(self.out.tensor().data_type()?)?;
-        call.run(|device, launch| device.cast(launch, &mut out, &x))
+        call.run(&mut |device, launch| device.cast(launch, &mut out, &x))
     }
 }
 
@@ -47,6 +47,6 @@ impl Run<Any> for CastGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
         let mut out = self.out.view(self.out.tensor().data_type()?)?;
-        call.run(|device, launch| device.cast(launch, &mut out, &x))
+        call.run(&mut |device, launch| device.cast(launch, &mut out, &x))
     }
 }

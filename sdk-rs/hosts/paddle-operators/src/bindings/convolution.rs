@@ -100,7 +100,7 @@ impl Run<Any> for Conv2d<'_> {
         let strides: Vec<i64> = self.strides.iter().copied().map(i64::from).collect();
         let paddings: Vec<i64> = self.paddings.iter().copied().map(i64::from).collect();
         let dilations: Vec<i64> = self.dilations.iter().copied().map(i64::from).collect();
-        let dims = call.run(|device, launch| {
+        let dims = call.run(&mut |device, launch| {
             device.conv_out_shape(
                 launch,
                 &x,
@@ -117,7 +117,7 @@ impl Run<Any> for Conv2d<'_> {
         })?;
         self.out.reshape(&dims)?;
         let mut out = self.out.view(outputs::like(&x))?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.conv(
                 launch,
                 &mut out,
@@ -162,7 +162,7 @@ impl Run<Any> for Conv2dGrad<'_> {
         let mut dx = outputs::wanted(self.dx)?.map(|out| out.view(outputs::like(&x))).transpose()?;
         let mut dfilter =
             outputs::wanted(self.dfilter)?.map(|out| out.view(outputs::like(&filter))).transpose()?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.conv_grad(
                 launch,
                 dx.as_mut(),
@@ -205,7 +205,7 @@ impl Run<Any> for DepthwiseConv2d<'_> {
         let strides: Vec<i64> = self.strides.iter().copied().map(i64::from).collect();
         let paddings: Vec<i64> = self.paddings.iter().copied().map(i64::from).collect();
         let dilations: Vec<i64> = self.dilations.iter().copied().map(i64::from).collect();
-        let dims = call.run(|device, launch| {
+        let dims = call.run(&mut |device, launch| {
             device.conv_out_shape(
                 launch,
                 &x,
@@ -222,7 +222,7 @@ impl Run<Any> for DepthwiseConv2d<'_> {
         })?;
         self.out.reshape(&dims)?;
         let mut out = self.out.view(outputs::like(&x))?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.conv(
                 launch,
                 &mut out,
@@ -267,7 +267,7 @@ impl Run<Any> for DepthwiseConv2dGrad<'_> {
         let mut dx = outputs::wanted(self.dx)?.map(|out| out.view(outputs::like(&x))).transpose()?;
         let mut dfilter =
             outputs::wanted(self.dfilter)?.map(|out| out.view(outputs::like(&filter))).transpose()?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.conv_grad(
                 launch,
                 dx.as_mut(),
@@ -310,7 +310,7 @@ impl Run<Any> for Conv3d<'_> {
         let strides: Vec<i64> = self.strides.iter().copied().map(i64::from).collect();
         let paddings: Vec<i64> = self.paddings.iter().copied().map(i64::from).collect();
         let dilations: Vec<i64> = self.dilations.iter().copied().map(i64::from).collect();
-        let dims = call.run(|device, launch| {
+        let dims = call.run(&mut |device, launch| {
             device.conv_out_shape(
                 launch,
                 &x,
@@ -327,7 +327,7 @@ impl Run<Any> for Conv3d<'_> {
         })?;
         self.out.reshape(&dims)?;
         let mut out = self.out.view(outputs::like(&x))?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.conv(
                 launch,
                 &mut out,
@@ -372,7 +372,7 @@ impl Run<Any> for Conv3dGrad<'_> {
         let mut dx = outputs::wanted(self.dx)?.map(|out| out.view(outputs::like(&x))).transpose()?;
         let mut dfilter =
             outputs::wanted(self.dfilter)?.map(|out| out.view(outputs::like(&filter))).transpose()?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.conv_grad(
                 launch,
                 dx.as_mut(),
@@ -418,7 +418,7 @@ impl Run<Any> for Conv2dTranspose<'_> {
         let paddings: Vec<i64> = self.paddings.iter().copied().map(i64::from).collect();
         let dilations: Vec<i64> = self.dilations.iter().copied().map(i64::from).collect();
         let mut out = self.out.view(outputs::like(&x))?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.conv_transpose(
                 launch,
                 &mut out,
@@ -465,7 +465,7 @@ impl Run<Any> for Conv2dTransposeGrad<'_> {
         let mut dx = outputs::wanted(self.dx)?.map(|out| out.view(outputs::like(&x))).transpose()?;
         let mut dfilter =
             outputs::wanted(self.dfilter)?.map(|out| out.view(outputs::like(&filter))).transpose()?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.conv_transpose_grad(
                 launch,
                 dx.as_mut(),
@@ -511,7 +511,7 @@ impl Run<Any> for DepthwiseConv2dTranspose<'_> {
         let paddings: Vec<i64> = self.paddings.iter().copied().map(i64::from).collect();
         let dilations: Vec<i64> = self.dilations.iter().copied().map(i64::from).collect();
         let mut out = self.out.view(outputs::like(&x))?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.conv_transpose(
                 launch,
                 &mut out,
@@ -558,7 +558,7 @@ impl Run<Any> for DepthwiseConv2dTransposeGrad<'_> {
         let mut dx = outputs::wanted(self.dx)?.map(|out| out.view(outputs::like(&x))).transpose()?;
         let mut dfilter =
             outputs::wanted(self.dfilter)?.map(|out| out.view(outputs::like(&filter))).transpose()?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.conv_transpose_grad(
                 launch,
                 dx.as_mut(),
@@ -604,7 +604,7 @@ impl Run<Any> for Conv3dTranspose<'_> {
         let paddings: Vec<i64> = self.paddings.iter().copied().map(i64::from).collect();
         let dilations: Vec<i64> = self.dilations.iter().copied().map(i64::from).collect();
         let mut out = self.out.view(outputs::like(&x))?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.conv_transpose(
                 launch,
                 &mut out,
@@ -651,7 +651,7 @@ impl Run<Any> for Conv3dTransposeGrad<'_> {
         let mut dx = outputs::wanted(self.dx)?.map(|out| out.view(outputs::like(&x))).transpose()?;
         let mut dfilter =
             outputs::wanted(self.dfilter)?.map(|out| out.view(outputs::like(&filter))).transpose()?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.conv_transpose_grad(
                 launch,
                 dx.as_mut(),
@@ -697,7 +697,7 @@ impl Run<Any> for Pool2dUntilV3_0<'_> {
         let strides: Vec<i64> = self.strides.iter().copied().map(i64::from).collect();
         let paddings: Vec<i64> = self.paddings.iter().copied().map(i64::from).collect();
         let mut out = self.out.view(outputs::like(&x))?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.pool(
                 launch,
                 &mut out,
@@ -742,7 +742,7 @@ impl Run<Any> for Pool2d<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
         let mut out = self.out.view(outputs::like(&x))?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.pool(
                 launch,
                 &mut out,
@@ -790,7 +790,7 @@ impl Run<Any> for Pool2dGradUntilV3_0<'_> {
         let strides: Vec<i64> = self.strides.iter().copied().map(i64::from).collect();
         let paddings: Vec<i64> = self.paddings.iter().copied().map(i64::from).collect();
         let mut dx = self.dx.view(outputs::like(&x))?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.pool_grad(
                 launch,
                 &mut dx,
@@ -837,7 +837,7 @@ impl Run<Any> for Pool2dGrad<'_> {
         let x = self.x.view()?;
         let dout = self.dout.view()?;
         let mut dx = self.dx.view(outputs::like(&x))?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.pool_grad(
                 launch,
                 &mut dx,
@@ -886,7 +886,7 @@ impl Run<Any> for Pool3dUntilV3_0<'_> {
         let strides: Vec<i64> = self.strides.iter().copied().map(i64::from).collect();
         let paddings: Vec<i64> = self.paddings.iter().copied().map(i64::from).collect();
         let mut out = self.out.view(outputs::like(&x))?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.pool(
                 launch,
                 &mut out,
@@ -931,7 +931,7 @@ impl Run<Any> for Pool3d<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
         let mut out = self.out.view(outputs::like(&x))?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.pool(
                 launch,
                 &mut out,
@@ -980,7 +980,7 @@ impl Run<Any> for Pool3dGradUntilV3_0<'_> {
         let strides: Vec<i64> = self.strides.iter().copied().map(i64::from).collect();
         let paddings: Vec<i64> = self.paddings.iter().copied().map(i64::from).collect();
         let mut dx = self.dx.view(outputs::like(&x))?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.pool_grad(
                 launch,
                 &mut dx,
@@ -1027,7 +1027,7 @@ impl Run<Any> for Pool3dGrad<'_> {
         let x = self.x.view()?;
         let dout = self.dout.view()?;
         let mut dx = self.dx.view(outputs::like(&x))?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.pool_grad(
                 launch,
                 &mut dx,
@@ -1072,7 +1072,7 @@ impl Run<Any> for MaxPool2dWithIndexUntilV2_6<'_> {
         let paddings: Vec<i64> = self.paddings.iter().copied().map(i64::from).collect();
         let mut out = self.out.view(outputs::like(&x))?;
         let mut mask = self.mask.view(self.mask.tensor().data_type()?)?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.max_pool_with_index(
                 launch,
                 &mut out,
@@ -1114,7 +1114,7 @@ impl Run<Any> for MaxPool2dWithIndex<'_> {
         let paddings: Vec<i64> = self.paddings.iter().copied().map(i64::from).collect();
         let mut out = self.out.view(outputs::like(&x))?;
         let mut mask = self.mask.view(self.mask.tensor().data_type()?)?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.max_pool_with_index(
                 launch,
                 &mut out,
@@ -1152,7 +1152,7 @@ impl Run<Any> for MaxPool2dWithIndexGradUntilV2_6<'_> {
         let mask = self.mask.view()?;
         let dout = self.dout.view()?;
         let mut dx = self.dx.view(outputs::like(&dout))?;
-        call.run(|device, launch| device.max_pool_with_index_grad(launch, &mut dx, &mask, &dout))
+        call.run(&mut |device, launch| device.max_pool_with_index_grad(launch, &mut dx, &mask, &dout))
     }
 }
 
@@ -1176,7 +1176,7 @@ impl Run<Any> for MaxPool2dWithIndexGrad<'_> {
         let mask = self.mask.view()?;
         let dout = self.dout.view()?;
         let mut dx = self.dx.view(outputs::like(&dout))?;
-        call.run(|device, launch| device.max_pool_with_index_grad(launch, &mut dx, &mask, &dout))
+        call.run(&mut |device, launch| device.max_pool_with_index_grad(launch, &mut dx, &mask, &dout))
     }
 }
 
@@ -1202,7 +1202,7 @@ impl Run<Any> for MaxPool3dWithIndexUntilV2_6<'_> {
         let paddings: Vec<i64> = self.paddings.iter().copied().map(i64::from).collect();
         let mut out = self.out.view(outputs::like(&x))?;
         let mut mask = self.mask.view(self.mask.tensor().data_type()?)?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.max_pool_with_index(
                 launch,
                 &mut out,
@@ -1244,7 +1244,7 @@ impl Run<Any> for MaxPool3dWithIndex<'_> {
         let paddings: Vec<i64> = self.paddings.iter().copied().map(i64::from).collect();
         let mut out = self.out.view(outputs::like(&x))?;
         let mut mask = self.mask.view(self.mask.tensor().data_type()?)?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.max_pool_with_index(
                 launch,
                 &mut out,
@@ -1282,7 +1282,7 @@ impl Run<Any> for MaxPool3dWithIndexGradUntilV2_6<'_> {
         let mask = self.mask.view()?;
         let dout = self.dout.view()?;
         let mut dx = self.dx.view(outputs::like(&dout))?;
-        call.run(|device, launch| device.max_pool_with_index_grad(launch, &mut dx, &mask, &dout))
+        call.run(&mut |device, launch| device.max_pool_with_index_grad(launch, &mut dx, &mask, &dout))
     }
 }
 
@@ -1306,6 +1306,6 @@ impl Run<Any> for MaxPool3dWithIndexGrad<'_> {
         let mask = self.mask.view()?;
         let dout = self.dout.view()?;
         let mut dx = self.dx.view(outputs::like(&dout))?;
-        call.run(|device, launch| device.max_pool_with_index_grad(launch, &mut dx, &mask, &dout))
+        call.run(&mut |device, launch| device.max_pool_with_index_grad(launch, &mut dx, &mask, &dout))
     }
 }

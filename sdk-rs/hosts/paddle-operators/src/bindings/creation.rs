@@ -50,10 +50,11 @@ impl Run<Any> for ArangeTensor<'_> {
         let start = self.start.view()?;
         let end = self.end.view()?;
         let step = self.step.view()?;
-        let dims = call.run(|device, launch| device.arange_tensor_out_shape(launch, &start, &end, &step))?;
+        let dims =
+            call.run(&mut |device, launch| device.arange_tensor_out_shape(launch, &start, &end, &step))?;
         self.out.reshape(&dims)?;
         let mut out = self.out.view(outputs::like(&start))?;
-        call.run(|device, launch| device.arange_tensor(launch, &mut out, &start, &end, &step))
+        call.run(&mut |device, launch| device.arange_tensor(launch, &mut out, &start, &end, &step))
     }
 }
 
@@ -70,10 +71,11 @@ impl Run<Any> for RangeTensor<'_> {
         let start = self.start.view()?;
         let end = self.end.view()?;
         let step = self.step.view()?;
-        let dims = call.run(|device, launch| device.arange_tensor_out_shape(launch, &start, &end, &step))?;
+        let dims =
+            call.run(&mut |device, launch| device.arange_tensor_out_shape(launch, &start, &end, &step))?;
         self.out.reshape(&dims)?;
         let mut out = self.out.view(outputs::like(&start))?;
-        call.run(|device, launch| device.arange_tensor(launch, &mut out, &start, &end, &step))
+        call.run(&mut |device, launch| device.arange_tensor(launch, &mut out, &start, &end, &step))
     }
 }
 
@@ -90,10 +92,11 @@ impl Run<Any> for Linspace<'_> {
         let start = self.start.view()?;
         let stop = self.stop.view()?;
         let number = self.number.view()?;
-        let dims = call.run(|device, launch| device.linspace_out_shape(launch, &start, &stop, &number))?;
+        let dims =
+            call.run(&mut |device, launch| device.linspace_out_shape(launch, &start, &stop, &number))?;
         self.out.reshape(&dims)?;
         let mut out = self.out.view(self.out.tensor().data_type()?)?;
-        call.run(|device, launch| device.linspace(launch, &mut out, &start, &stop, &number))
+        call.run(&mut |device, launch| device.linspace(launch, &mut out, &start, &stop, &number))
     }
 }
 
@@ -112,10 +115,10 @@ impl Run<Any> for Logspace<'_> {
         let number = self.number.view()?;
         let base = self.base.view()?;
         let dims =
-            call.run(|device, launch| device.logspace_out_shape(launch, &start, &stop, &number, &base))?;
+            call.run(&mut |device, launch| device.logspace_out_shape(launch, &start, &stop, &number, &base))?;
         self.out.reshape(&dims)?;
         let mut out = self.out.view(self.out.tensor().data_type()?)?;
-        call.run(|device, launch| device.logspace(launch, &mut out, &start, &stop, &number, &base))
+        call.run(&mut |device, launch| device.logspace(launch, &mut out, &start, &stop, &number, &base))
     }
 }
 
@@ -130,7 +133,7 @@ kernel! {
 impl Run<Any> for Eye<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let mut out = self.out.view(self.out.tensor().data_type()?)?;
-        call.run(|device, launch| device.eye(launch, &mut out))
+        call.run(&mut |device, launch| device.eye(launch, &mut out))
     }
 }
 
@@ -146,7 +149,7 @@ impl Run<Any> for FullWithTensor<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let value = self.value.view()?;
         let mut out = self.out.view(self.out.tensor().data_type()?)?;
-        call.run(|device, launch| device.full_with_tensor(launch, &mut out, &value))
+        call.run(&mut |device, launch| device.full_with_tensor(launch, &mut out, &value))
     }
 }
 
@@ -161,7 +164,7 @@ kernel! {
 impl Run<Any> for TrilIndices<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let mut out = self.out.view(self.out.tensor().data_type()?)?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.tril_indices(
                 launch,
                 &mut out,
@@ -186,7 +189,7 @@ kernel! {
 impl Run<Any> for TriuIndices<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let mut out = self.out.view(self.out.tensor().data_type()?)?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.triu_indices(
                 launch,
                 &mut out,
@@ -212,7 +215,7 @@ impl Run<Any> for FillGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let dout = self.dout.view()?;
         let mut dx = self.dx.view(outputs::like(&dout))?;
-        call.run(|device, launch| device.zero_grad(launch, &mut dx, &dout))
+        call.run(&mut |device, launch| device.zero_grad(launch, &mut dx, &dout))
     }
 }
 
@@ -228,7 +231,7 @@ impl Run<Any> for GaussianInplaceGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let dout = self.dout.view()?;
         let mut dx = self.dx.view(outputs::like(&dout))?;
-        call.run(|device, launch| device.zero_grad(launch, &mut dx, &dout))
+        call.run(&mut |device, launch| device.zero_grad(launch, &mut dx, &dout))
     }
 }
 
@@ -251,6 +254,6 @@ impl Run<Any> for UniformInplaceGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let dout = self.dout.view()?;
         let mut dx = self.dx.view(outputs::like(&dout))?;
-        call.run(|device, launch| device.zero_grad(launch, &mut dx, &dout))
+        call.run(&mut |device, launch| device.zero_grad(launch, &mut dx, &dout))
     }
 }

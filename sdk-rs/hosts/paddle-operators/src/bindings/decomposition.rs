@@ -92,7 +92,7 @@ impl Run<Any> for Cholesky<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
         let mut out = self.out.view(outputs::like(&x))?;
-        call.run(|device, launch| device.cholesky(launch, &mut out, None, &x, self.upper))
+        call.run(&mut |device, launch| device.cholesky(launch, &mut out, None, &x, self.upper))
     }
 }
 
@@ -109,7 +109,7 @@ impl Run<Any> for CholeskyGrad<'_> {
         let out = self.out.view()?;
         let dout = self.dout.view()?;
         let mut dx = self.dx.view(outputs::like(&out))?;
-        call.run(|device, launch| device.cholesky_grad(launch, &mut dx, &out, &dout, self.upper))
+        call.run(&mut |device, launch| device.cholesky_grad(launch, &mut dx, &out, &dout, self.upper))
     }
 }
 
@@ -126,7 +126,7 @@ impl Run<Any> for CholeskySolve<'_> {
         let x = self.x.view()?;
         let y = self.y.view()?;
         let mut out = self.out.view(outputs::like(&x))?;
-        call.run(|device, launch| device.cholesky_solve(launch, &mut out, &x, &y, self.upper))
+        call.run(&mut |device, launch| device.cholesky_solve(launch, &mut out, &x, &y, self.upper))
     }
 }
 
@@ -146,7 +146,7 @@ impl Run<Any> for CholeskySolveGrad<'_> {
         let dout = self.dout.view()?;
         let mut dx = outputs::wanted(self.dx)?.map(|out| out.view(outputs::like(&x))).transpose()?;
         let mut dy = outputs::wanted(self.dy)?.map(|out| out.view(outputs::like(&y))).transpose()?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.cholesky_solve_grad(launch, dx.as_mut(), dy.as_mut(), &x, &y, &out, &dout, self.upper)
         })
     }
@@ -165,7 +165,7 @@ impl Run<Any> for TriangularSolve<'_> {
         let a = self.a.view()?;
         let b = self.b.view()?;
         let mut out = self.out.view(outputs::like(&b))?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.triangular_solve(
                 launch,
                 &mut out,
@@ -197,7 +197,7 @@ impl Run<Any> for TriangularSolveGrad<'_> {
         let dout = self.dout.view()?;
         let mut da = outputs::wanted(self.da)?.map(|out| out.view(outputs::like(&a))).transpose()?;
         let mut db = outputs::wanted(self.db)?.map(|out| out.view(outputs::like(&b))).transpose()?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.triangular_solve_grad(
                 launch,
                 da.as_mut(),
@@ -228,7 +228,7 @@ impl Run<Any> for Inverse<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
         let mut out = self.out.view(outputs::like(&x))?;
-        call.run(|device, launch| device.inverse(launch, &mut out, &x))
+        call.run(&mut |device, launch| device.inverse(launch, &mut out, &x))
     }
 }
 
@@ -245,7 +245,7 @@ impl Run<Any> for InverseGrad<'_> {
         let out = self.out.view()?;
         let dout = self.dout.view()?;
         let mut dx = self.dx.view(outputs::like(&out))?;
-        call.run(|device, launch| device.inverse_grad(launch, &mut dx, &out, &dout))
+        call.run(&mut |device, launch| device.inverse_grad(launch, &mut dx, &out, &dout))
     }
 }
 
@@ -261,10 +261,10 @@ impl Run<Any> for Solve<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
         let y = self.y.view()?;
-        let dims = call.run(|device, launch| device.solve_out_shape(launch, &x, &y))?;
+        let dims = call.run(&mut |device, launch| device.solve_out_shape(launch, &x, &y))?;
         self.out.reshape(&dims)?;
         let mut out = self.out.view(outputs::like(&x))?;
-        call.run(|device, launch| device.solve(launch, &mut out, &x, &y))
+        call.run(&mut |device, launch| device.solve(launch, &mut out, &x, &y))
     }
 }
 
@@ -284,7 +284,9 @@ impl Run<Any> for SolveGrad<'_> {
         let dout = self.dout.view()?;
         let mut dx = outputs::wanted(self.dx)?.map(|out| out.view(outputs::like(&x))).transpose()?;
         let mut dy = outputs::wanted(self.dy)?.map(|out| out.view(outputs::like(&y))).transpose()?;
-        call.run(|device, launch| device.solve_grad(launch, dx.as_mut(), dy.as_mut(), &x, &y, &out, &dout))
+        call.run(&mut |device, launch| {
+            device.solve_grad(launch, dx.as_mut(), dy.as_mut(), &x, &y, &out, &dout)
+        })
     }
 }
 
@@ -299,10 +301,10 @@ kernel! {
 impl Run<Any> for Determinant<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
-        let dims = call.run(|device, launch| device.determinant_out_shape(launch, &x))?;
+        let dims = call.run(&mut |device, launch| device.determinant_out_shape(launch, &x))?;
         self.out.reshape(&dims)?;
         let mut out = self.out.view(outputs::like(&x))?;
-        call.run(|device, launch| device.determinant(launch, &mut out, &x))
+        call.run(&mut |device, launch| device.determinant(launch, &mut out, &x))
     }
 }
 
@@ -320,7 +322,7 @@ impl Run<Any> for DeterminantGrad<'_> {
         let out = self.out.view()?;
         let dout = self.dout.view()?;
         let mut dx = self.dx.view(outputs::like(&x))?;
-        call.run(|device, launch| device.determinant_grad(launch, &mut dx, &x, &out, &dout))
+        call.run(&mut |device, launch| device.determinant_grad(launch, &mut dx, &x, &out, &dout))
     }
 }
 
@@ -335,10 +337,10 @@ kernel! {
 impl Run<Any> for Slogdet<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
-        let dims = call.run(|device, launch| device.slogdet_out_shape(launch, &x))?;
+        let dims = call.run(&mut |device, launch| device.slogdet_out_shape(launch, &x))?;
         self.out.reshape(&dims)?;
         let mut out = self.out.view(outputs::like(&x))?;
-        call.run(|device, launch| device.slogdet(launch, &mut out, &x))
+        call.run(&mut |device, launch| device.slogdet(launch, &mut out, &x))
     }
 }
 
@@ -355,7 +357,7 @@ impl Run<Any> for SlogdetGrad<'_> {
         let x = self.x.view()?;
         let dout = self.dout.view()?;
         let mut dx = self.dx.view(outputs::like(&x))?;
-        call.run(|device, launch| device.slogdet_grad(launch, &mut dx, &x, &dout))
+        call.run(&mut |device, launch| device.slogdet_grad(launch, &mut dx, &x, &dout))
     }
 }
 
@@ -372,7 +374,7 @@ impl Run<Any> for SlogdetV2<'_> {
         let x = self.x.view()?;
         let mut sign = self.sign.view(outputs::like(&x))?;
         let mut logdet = self.logdet.view(outputs::real_of(&x)?)?;
-        call.run(|device, launch| device.slogdet_v2(launch, &mut sign, &mut logdet, &x))
+        call.run(&mut |device, launch| device.slogdet_v2(launch, &mut sign, &mut logdet, &x))
     }
 }
 
@@ -397,7 +399,7 @@ impl Run<Any> for SlogdetV2Grad<'_> {
         let dsign = self.dsign.view()?;
         let dlogdet = self.dlogdet.view()?;
         let mut dx = self.dx.view(outputs::like(&x))?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.slogdet_v2_grad(launch, &mut dx, &x, &sign, dsign.as_ref(), dlogdet.as_ref())
         })
     }
@@ -417,7 +419,7 @@ impl Run<Any> for Lu<'_> {
         let mut out = self.out.view(outputs::like(&x))?;
         let mut pivots = self.pivots.view(DataType::INT32)?;
         let mut infos = self.infos.view(DataType::INT32)?;
-        call.run(|device, launch| device.lu(launch, &mut out, &mut pivots, &mut infos, &x, self.pivot))
+        call.run(&mut |device, launch| device.lu(launch, &mut out, &mut pivots, &mut infos, &x, self.pivot))
     }
 }
 
@@ -435,7 +437,7 @@ impl Run<Any> for LuGrad<'_> {
         let pivots = self.pivots.view()?;
         let dout = self.dout.view()?;
         let mut dx = self.dx.view(outputs::like(&out))?;
-        call.run(|device, launch| device.lu_grad(launch, &mut dx, &out, &pivots, &dout))
+        call.run(&mut |device, launch| device.lu_grad(launch, &mut dx, &out, &pivots, &dout))
     }
 }
 
@@ -454,7 +456,7 @@ impl Run<Any> for LuUnpack<'_> {
         let mut pmat = outputs::wanted(self.pmat)?.map(|out| out.view(outputs::like(&x))).transpose()?;
         let mut l = outputs::wanted(self.l)?.map(|out| out.view(outputs::like(&x))).transpose()?;
         let mut u = outputs::wanted(self.u)?.map(|out| out.view(outputs::like(&x))).transpose()?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.lu_unpack(launch, pmat.as_mut(), l.as_mut(), u.as_mut(), &x, &pivots)
         })
     }
@@ -481,7 +483,7 @@ impl Run<Any> for LuUnpackGrad<'_> {
         let dl = self.dl.view()?;
         let du = self.du.view()?;
         let mut dx = self.dx.view(outputs::like(&dl))?;
-        call.run(|device, launch| device.lu_unpack_grad(launch, &mut dx, &dl, &du))
+        call.run(&mut |device, launch| device.lu_unpack_grad(launch, &mut dx, &dl, &du))
     }
 }
 
@@ -498,7 +500,7 @@ impl Run<Any> for Qr<'_> {
         let x = self.x.view()?;
         let mut q = outputs::wanted(self.q)?.map(|out| out.view(outputs::like(&x))).transpose()?;
         let mut r = self.r.view(outputs::like(&x))?;
-        call.run(|device, launch| device.qr(launch, q.as_mut(), &mut r, &x))
+        call.run(&mut |device, launch| device.qr(launch, q.as_mut(), &mut r, &x))
     }
 }
 
@@ -518,7 +520,7 @@ impl Run<Any> for QrGrad<'_> {
         let dq = self.dq.view()?;
         let dr = self.dr.view()?;
         let mut dx = self.dx.view(outputs::like(&x))?;
-        call.run(|device, launch| device.qr_grad(launch, &mut dx, &x, &q, &r, dq.as_ref(), dr.as_ref()))
+        call.run(&mut |device, launch| device.qr_grad(launch, &mut dx, &x, &q, &r, dq.as_ref(), dr.as_ref()))
     }
 }
 
@@ -536,7 +538,7 @@ impl Run<Any> for Svd<'_> {
         let mut u = self.u.view(outputs::like(&x))?;
         let mut s = self.s.view(outputs::real_of(&x)?)?;
         let mut vh = self.vh.view(outputs::like(&x))?;
-        call.run(|device, launch| device.svd(launch, &mut u, &mut s, &mut vh, &x, self.full_matrices))
+        call.run(&mut |device, launch| device.svd(launch, &mut u, &mut s, &mut vh, &x, self.full_matrices))
     }
 }
 
@@ -565,7 +567,7 @@ impl Run<Any> for SvdGrad<'_> {
         let dvh = self.dvh.map(Tensor::view).transpose()?;
         let ds = self.ds.map(Tensor::view).transpose()?;
         let mut dx = self.dx.view(outputs::like(&u))?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.svd_grad(launch, &mut dx, &u, &vh, &s, du.as_ref(), dvh.as_ref(), ds.as_ref())
         })
     }
@@ -583,7 +585,7 @@ impl Run<Any> for Svdvals<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
         let mut s = self.s.view(outputs::real_of(&x)?)?;
-        call.run(|device, launch| device.svdvals(launch, &mut s, &x))
+        call.run(&mut |device, launch| device.svdvals(launch, &mut s, &x))
     }
 }
 
@@ -600,7 +602,7 @@ impl Run<Any> for SvdvalsGrad<'_> {
         let x = self.x.view()?;
         let ds = self.ds.view()?;
         let mut dx = self.dx.view(outputs::like(&x))?;
-        call.run(|device, launch| device.svdvals_grad(launch, &mut dx, &x, &ds))
+        call.run(&mut |device, launch| device.svdvals_grad(launch, &mut dx, &x, &ds))
     }
 }
 
@@ -617,7 +619,7 @@ impl Run<Any> for Eigh<'_> {
         let x = self.x.view()?;
         let mut w = self.w.view(outputs::real_of(&x)?)?;
         let mut v = outputs::wanted(self.v)?.map(|out| out.view(outputs::like(&x))).transpose()?;
-        call.run(|device, launch| device.eigh(launch, &mut w, v.as_mut(), &x, self.uplo))
+        call.run(&mut |device, launch| device.eigh(launch, &mut w, v.as_mut(), &x, self.uplo))
     }
 }
 
@@ -636,7 +638,7 @@ impl Run<Any> for EighGrad<'_> {
         let dw = self.dw.view()?;
         let dv = self.dv.view()?;
         let mut dx = self.dx.view(outputs::like(&v))?;
-        call.run(|device, launch| device.eigh_grad(launch, &mut dx, &w, &v, dw.as_ref(), dv.as_ref()))
+        call.run(&mut |device, launch| device.eigh_grad(launch, &mut dx, &w, &v, dw.as_ref(), dv.as_ref()))
     }
 }
 
@@ -653,7 +655,7 @@ impl Run<Any> for Eigvalsh<'_> {
         let x = self.x.view()?;
         let mut w = self.w.view(outputs::real_of(&x)?)?;
         let mut v = outputs::wanted(self.v)?.map(|out| out.view(outputs::like(&x))).transpose()?;
-        call.run(|device, launch| device.eigh(launch, &mut w, v.as_mut(), &x, self.uplo))
+        call.run(&mut |device, launch| device.eigh(launch, &mut w, v.as_mut(), &x, self.uplo))
     }
 }
 
@@ -670,7 +672,7 @@ impl Run<Any> for EigvalshGrad<'_> {
         let v = self.v.view()?;
         let dw = self.dw.view()?;
         let mut dx = self.dx.view(outputs::like(&v))?;
-        call.run(|device, launch| device.eigvalsh_grad(launch, &mut dx, &v, &dw))
+        call.run(&mut |device, launch| device.eigvalsh_grad(launch, &mut dx, &v, &dw))
     }
 }
 
@@ -687,7 +689,7 @@ impl Run<Any> for Eig<'_> {
         let x = self.x.view()?;
         let mut w = self.w.view(outputs::complex_of(&x)?)?;
         let mut v = outputs::wanted(self.v)?.map(|out| out.view(outputs::complex_of(&x)?)).transpose()?;
-        call.run(|device, launch| device.eig(launch, &mut w, v.as_mut(), &x))
+        call.run(&mut |device, launch| device.eig(launch, &mut w, v.as_mut(), &x))
     }
 }
 
@@ -706,7 +708,7 @@ impl Run<Any> for EigGradUntilV3_2<'_> {
         let dw = self.dw.view()?;
         let dv = self.dv.view()?;
         let mut dx = self.dx.view(outputs::like(&w))?;
-        call.run(|device, launch| device.eig_grad(launch, &mut dx, &w, &v, dw.as_ref(), dv.as_ref()))
+        call.run(&mut |device, launch| device.eig_grad(launch, &mut dx, &w, &v, dw.as_ref(), dv.as_ref()))
     }
 }
 
@@ -725,7 +727,7 @@ impl Run<Any> for EigGrad<'_> {
         let dw = self.dw.map(Tensor::view).transpose()?;
         let dv = self.dv.map(Tensor::view).transpose()?;
         let mut dx = self.dx.view(outputs::like(&w))?;
-        call.run(|device, launch| device.eig_grad(launch, &mut dx, &w, &v, dw.as_ref(), dv.as_ref()))
+        call.run(&mut |device, launch| device.eig_grad(launch, &mut dx, &w, &v, dw.as_ref(), dv.as_ref()))
     }
 }
 
@@ -741,7 +743,7 @@ impl Run<Any> for Eigvals<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
         let mut w = self.w.view(outputs::complex_of(&x)?)?;
-        call.run(|device, launch| device.eig(launch, &mut w, None, &x))
+        call.run(&mut |device, launch| device.eig(launch, &mut w, None, &x))
     }
 }
 
@@ -757,7 +759,7 @@ impl Run<Any> for MatrixRank<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
         let mut out = self.out.view(DataType::INT64)?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.matrix_rank(
                 launch,
                 &mut out,
@@ -785,7 +787,7 @@ impl Run<Any> for MatrixRankTol<'_> {
         let x = self.x.view()?;
         let atol = self.atol.view()?;
         let mut out = self.out.view(DataType::INT64)?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.matrix_rank_tol(launch, &mut out, &x, &atol, self.use_default_tol, self.hermitian)
         })
     }
@@ -803,7 +805,7 @@ impl Run<Any> for MatrixPower<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
         let mut out = self.out.view(outputs::like(&x))?;
-        call.run(|device, launch| device.matrix_power(launch, &mut out, &x, i64::from(self.n)))
+        call.run(&mut |device, launch| device.matrix_power(launch, &mut out, &x, i64::from(self.n)))
     }
 }
 
@@ -820,7 +822,9 @@ impl Run<Any> for MatrixPowerGrad<'_> {
         let x = self.x.view()?;
         let dout = self.dout.view()?;
         let mut dx = self.dx.view(outputs::like(&x))?;
-        call.run(|device, launch| device.matrix_power_grad(launch, &mut dx, &x, &dout, i64::from(self.n)))
+        call.run(&mut |device, launch| {
+            device.matrix_power_grad(launch, &mut dx, &x, &dout, i64::from(self.n))
+        })
     }
 }
 
@@ -836,7 +840,7 @@ impl Run<Any> for MultiDot<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.into_iter().map(Tensor::view).collect::<Result<Vec<_>>>()?;
         let mut out = self.out.view(outputs::like_first(x.iter())?)?;
-        call.run(|device, launch| device.multi_dot(launch, &mut out, &x))
+        call.run(&mut |device, launch| device.multi_dot(launch, &mut out, &x))
     }
 }
 
@@ -854,6 +858,6 @@ impl Run<Any> for MultiDotGrad<'_> {
         let dout = self.dout.view()?;
         let ty = outputs::like_first(x.iter())?;
         let mut gradients = outputs::views(self.gradients, |_| Ok(ty))?;
-        call.run(|device, launch| device.multi_dot_grad(launch, &mut gradients, &x, &dout))
+        call.run(&mut |device, launch| device.multi_dot_grad(launch, &mut gradients, &x, &dout))
     }
 }

@@ -77,7 +77,7 @@ impl Run<Any> for BoxCoder<'_> {
         let prior_box_var = self.prior_box_var.map(Tensor::view).transpose()?;
         let target_box = self.target_box.view()?;
         let variance: Vec<f64> = self.variance.iter().copied().map(f64::from).collect();
-        let dims = call.run(|device, launch| {
+        let dims = call.run(&mut |device, launch| {
             device.box_coder_out_shape(
                 launch,
                 &prior_box,
@@ -93,7 +93,7 @@ impl Run<Any> for BoxCoder<'_> {
         })?;
         self.out.reshape(&dims)?;
         let mut out = self.out.view(outputs::like(&prior_box))?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.box_coder(
                 launch,
                 &mut out,
@@ -138,7 +138,7 @@ impl Run<Any> for PriorBox<'_> {
         let max_sizes: Vec<f64> = self.max_sizes.iter().copied().map(f64::from).collect();
         let aspect_ratios: Vec<f64> = self.aspect_ratios.iter().copied().map(f64::from).collect();
         let variances: Vec<f64> = self.variances.iter().copied().map(f64::from).collect();
-        let dims = call.run(|device, launch| {
+        let dims = call.run(&mut |device, launch| {
             device.prior_box_out_shape(
                 launch,
                 &input,
@@ -158,7 +158,7 @@ impl Run<Any> for PriorBox<'_> {
             )
         })?;
         self.out.reshape(&dims)?;
-        let dims = call.run(|device, launch| {
+        let dims = call.run(&mut |device, launch| {
             device.prior_box_var_shape(
                 launch,
                 &input,
@@ -180,7 +180,7 @@ impl Run<Any> for PriorBox<'_> {
         self.var.reshape(&dims)?;
         let mut out = self.out.view(outputs::like(&input))?;
         let mut var = self.var.view(outputs::like(&input))?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.prior_box(
                 launch,
                 &mut out,
@@ -226,7 +226,7 @@ impl Run<Any> for YoloBox<'_> {
         let x = self.x.view()?;
         let img_size = self.img_size.view()?;
         let anchors: Vec<i64> = self.anchors.iter().copied().map(i64::from).collect();
-        let dims = call.run(|device, launch| {
+        let dims = call.run(&mut |device, launch| {
             device.yolo_box_boxes_shape(
                 launch,
                 &x,
@@ -244,7 +244,7 @@ impl Run<Any> for YoloBox<'_> {
             )
         })?;
         self.boxes.reshape(&dims)?;
-        let dims = call.run(|device, launch| {
+        let dims = call.run(&mut |device, launch| {
             device.yolo_box_scores_shape(
                 launch,
                 &x,
@@ -264,7 +264,7 @@ impl Run<Any> for YoloBox<'_> {
         self.scores.reshape(&dims)?;
         let mut boxes = self.boxes.view(outputs::like(&x))?;
         let mut scores = self.scores.view(outputs::like(&x))?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.yolo_box(
                 launch,
                 &mut boxes,
@@ -314,7 +314,7 @@ impl Run<Any> for GenerateProposals<'_> {
         let im_shape = self.im_shape.view()?;
         let anchors = self.anchors.view()?;
         let variances = self.variances.view()?;
-        let dims = call.run(|device, launch| {
+        let dims = call.run(&mut |device, launch| {
             device.generate_proposals_rpn_rois_shape(
                 launch,
                 &scores,
@@ -333,7 +333,7 @@ impl Run<Any> for GenerateProposals<'_> {
             )
         })?;
         self.rpn_rois.reshape(&dims)?;
-        let dims = call.run(|device, launch| {
+        let dims = call.run(&mut |device, launch| {
             device.generate_proposals_rpn_roi_probs_shape(
                 launch,
                 &scores,
@@ -352,7 +352,7 @@ impl Run<Any> for GenerateProposals<'_> {
             )
         })?;
         self.rpn_roi_probs.reshape(&dims)?;
-        let dims = call.run(|device, launch| {
+        let dims = call.run(&mut |device, launch| {
             device.generate_proposals_rpn_rois_num_shape(
                 launch,
                 &scores,
@@ -374,7 +374,7 @@ impl Run<Any> for GenerateProposals<'_> {
         let mut rpn_rois = self.rpn_rois.view(outputs::like(&scores))?;
         let mut rpn_roi_probs = self.rpn_roi_probs.view(outputs::like(&scores))?;
         let mut rpn_rois_num = self.rpn_rois_num.view(DataType::INT32)?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.generate_proposals(
                 launch,
                 &mut rpn_rois,
@@ -419,7 +419,7 @@ impl Run<Any> for MulticlassNms3<'_> {
         let bboxes = self.bboxes.view()?;
         let scores = self.scores.view()?;
         let rois_num = self.rois_num.map(Tensor::view).transpose()?;
-        let dims = call.run(|device, launch| {
+        let dims = call.run(&mut |device, launch| {
             device.multiclass_nms_out_shape(
                 launch,
                 &bboxes,
@@ -437,7 +437,7 @@ impl Run<Any> for MulticlassNms3<'_> {
             )
         })?;
         self.out.reshape(&dims)?;
-        let dims = call.run(|device, launch| {
+        let dims = call.run(&mut |device, launch| {
             device.multiclass_nms_index_shape(
                 launch,
                 &bboxes,
@@ -455,7 +455,7 @@ impl Run<Any> for MulticlassNms3<'_> {
             )
         })?;
         self.index.reshape(&dims)?;
-        let dims = call.run(|device, launch| {
+        let dims = call.run(&mut |device, launch| {
             device.multiclass_nms_nms_rois_num_shape(
                 launch,
                 &bboxes,
@@ -476,7 +476,7 @@ impl Run<Any> for MulticlassNms3<'_> {
         let mut out = self.out.view(outputs::like(&bboxes))?;
         let mut index = self.index.view(DataType::INT32)?;
         let mut nms_rois_num = self.nms_rois_num.view(DataType::INT32)?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.multiclass_nms(
                 launch,
                 &mut out,
@@ -520,7 +520,7 @@ impl Run<Any> for MatrixNms<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let bboxes = self.bboxes.view()?;
         let scores = self.scores.view()?;
-        let dims = call.run(|device, launch| {
+        let dims = call.run(&mut |device, launch| {
             device.matrix_nms_out_shape(
                 launch,
                 &bboxes,
@@ -538,7 +538,7 @@ impl Run<Any> for MatrixNms<'_> {
             )
         })?;
         self.out.reshape(&dims)?;
-        let dims = call.run(|device, launch| {
+        let dims = call.run(&mut |device, launch| {
             device.matrix_nms_index_shape(
                 launch,
                 &bboxes,
@@ -556,7 +556,7 @@ impl Run<Any> for MatrixNms<'_> {
             )
         })?;
         self.index.reshape(&dims)?;
-        let dims = call.run(|device, launch| {
+        let dims = call.run(&mut |device, launch| {
             device.matrix_nms_rois_num_shape(
                 launch,
                 &bboxes,
@@ -577,7 +577,7 @@ impl Run<Any> for MatrixNms<'_> {
         let mut out = self.out.view(outputs::like(&bboxes))?;
         let mut index = self.index.view(DataType::INT32)?;
         let mut rois_num = self.rois_num.view(DataType::INT32)?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.matrix_nms(
                 launch,
                 &mut out,
@@ -613,7 +613,7 @@ impl Run<Any> for RoiPool<'_> {
         let x = self.x.view()?;
         let boxes = self.boxes.view()?;
         let boxes_num = self.boxes_num.map(Tensor::view).transpose()?;
-        let dims = call.run(|device, launch| {
+        let dims = call.run(&mut |device, launch| {
             device.roi_max_pool_out_shape(
                 launch,
                 &x,
@@ -627,7 +627,7 @@ impl Run<Any> for RoiPool<'_> {
             )
         })?;
         self.out.reshape(&dims)?;
-        let dims = call.run(|device, launch| {
+        let dims = call.run(&mut |device, launch| {
             device.roi_max_pool_arg_max_shape(
                 launch,
                 &x,
@@ -643,7 +643,7 @@ impl Run<Any> for RoiPool<'_> {
         self.arg_max.reshape(&dims)?;
         let mut out = self.out.view(outputs::like(&x))?;
         let mut arg_max = self.arg_max.view(DataType::INT64)?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.roi_max_pool(
                 launch,
                 &mut out,
@@ -682,7 +682,7 @@ impl Run<Any> for RoiPoolGrad<'_> {
         let arg_max = self.arg_max.view()?;
         let dout = self.dout.view()?;
         let mut dx = self.dx.view(outputs::like(&x))?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.roi_max_pool_grad(launch, &mut dx, &x, boxes_num.as_ref(), &arg_max, &dout)
         })
     }
@@ -706,7 +706,7 @@ impl Run<Any> for PsroiPool<'_> {
         let x = self.x.view()?;
         let boxes = self.boxes.view()?;
         let boxes_num = self.boxes_num.map(Tensor::view).transpose()?;
-        let dims = call.run(|device, launch| {
+        let dims = call.run(&mut |device, launch| {
             device.psroi_pool_out_shape(
                 launch,
                 &x,
@@ -722,7 +722,7 @@ impl Run<Any> for PsroiPool<'_> {
         })?;
         self.out.reshape(&dims)?;
         let mut out = self.out.view(outputs::like(&x))?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.psroi_pool(
                 launch,
                 &mut out,
@@ -765,7 +765,7 @@ impl Run<Any> for PsroiPoolGrad<'_> {
         let boxes_num = self.boxes_num.map(Tensor::view).transpose()?;
         let dout = self.dout.view()?;
         let mut dx = self.dx.view(outputs::like(&x))?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.psroi_pool_grad(
                 launch,
                 &mut dx,
@@ -813,7 +813,7 @@ impl Run<Any> for DeformableConv<'_> {
         let strides: Vec<i64> = self.strides.iter().copied().map(i64::from).collect();
         let paddings: Vec<i64> = self.paddings.iter().copied().map(i64::from).collect();
         let dilations: Vec<i64> = self.dilations.iter().copied().map(i64::from).collect();
-        let dims = call.run(|device, launch| {
+        let dims = call.run(&mut |device, launch| {
             device.deformable_conv_out_shape(
                 launch,
                 &x,
@@ -830,7 +830,7 @@ impl Run<Any> for DeformableConv<'_> {
         })?;
         self.out.reshape(&dims)?;
         let mut out = self.out.view(outputs::like(&x))?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.deformable_conv(
                 launch,
                 &mut out,
@@ -891,7 +891,7 @@ impl Run<Any> for DeformableConvGrad<'_> {
         let mut dfilter =
             outputs::wanted(self.dfilter)?.map(|out| out.view(outputs::like(&filter))).transpose()?;
         let mut dmask = outputs::wanted(self.dmask)?.map(|out| out.view(outputs::like(&x))).transpose()?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.deformable_conv_grad(
                 launch,
                 dx.as_mut(),

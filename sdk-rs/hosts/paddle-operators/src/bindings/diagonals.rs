@@ -50,7 +50,7 @@ impl Run<Any> for Diagonal<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
         let mut out = self.out.view(outputs::like(&x))?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.diagonal(
                 launch,
                 &mut out,
@@ -77,7 +77,7 @@ impl Run<Any> for DiagonalGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let dout = self.dout.view()?;
         let mut dx = self.dx.view(outputs::like(&dout))?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.diagonal_grad(
                 launch,
                 &mut dx,
@@ -104,7 +104,7 @@ impl Run<Any> for DiagEmbed<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
         let mut out = self.out.view(outputs::like(&x))?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.diag_embed(
                 launch,
                 &mut out,
@@ -131,7 +131,7 @@ impl Run<Any> for Diag<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
         let mut out = self.out.view(outputs::like(&x))?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.diag(launch, &mut out, &x, i64::from(self.offset), f64::from(self.padding_value))
         })
     }
@@ -149,7 +149,7 @@ impl Run<Any> for DiagGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let dout = self.dout.view()?;
         let mut dx = self.dx.view(outputs::like(&dout))?;
-        call.run(|device, launch| device.diag_grad(launch, &mut dx, &dout, i64::from(self.offset)))
+        call.run(&mut |device, launch| device.diag_grad(launch, &mut dx, &dout, i64::from(self.offset)))
     }
 }
 
@@ -165,7 +165,7 @@ impl Run<Any> for FillDiagonal<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
         let mut out = self.out.view(outputs::like(&x))?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.fill_diagonal(
                 launch,
                 &mut out,
@@ -192,7 +192,7 @@ impl Run<Any> for FillDiagonalGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let dout = self.dout.view()?;
         let mut dx = self.dx.view(outputs::like(&dout))?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.fill_diagonal_grad(launch, &mut dx, &dout, i64::from(self.offset), self.wrap)
         })
     }
@@ -211,7 +211,7 @@ impl Run<Any> for FillDiagonalTensor<'_> {
         let x = self.x.view()?;
         let values = self.values.view()?;
         let mut out = self.out.view(outputs::like(&x))?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.fill_diagonal_tensor(
                 launch,
                 &mut out,
@@ -239,7 +239,7 @@ impl Run<Any> for FillDiagonalTensorGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let dout = self.dout.view()?;
         let mut dx = self.dx.view(outputs::like(&dout))?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.fill_diagonal_tensor_grad(
                 launch,
                 &mut dx,
@@ -266,7 +266,7 @@ impl Run<Any> for Tril<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
         let mut out = self.out.view(outputs::like(&x))?;
-        call.run(|device, launch| device.tril_triu(launch, &mut out, &x, i64::from(self.diagonal), true))
+        call.run(&mut |device, launch| device.tril_triu(launch, &mut out, &x, i64::from(self.diagonal), true))
     }
 }
 
@@ -282,7 +282,7 @@ impl Run<Any> for TrilGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
         let mut out = self.out.view(outputs::like(&x))?;
-        call.run(|device, launch| device.tril_triu(launch, &mut out, &x, i64::from(self.diagonal), true))
+        call.run(&mut |device, launch| device.tril_triu(launch, &mut out, &x, i64::from(self.diagonal), true))
     }
 }
 
@@ -298,7 +298,9 @@ impl Run<Any> for Triu<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
         let mut out = self.out.view(outputs::like(&x))?;
-        call.run(|device, launch| device.tril_triu(launch, &mut out, &x, i64::from(self.diagonal), false))
+        call.run(&mut |device, launch| {
+            device.tril_triu(launch, &mut out, &x, i64::from(self.diagonal), false)
+        })
     }
 }
 
@@ -314,7 +316,9 @@ impl Run<Any> for TriuGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
         let mut out = self.out.view(outputs::like(&x))?;
-        call.run(|device, launch| device.tril_triu(launch, &mut out, &x, i64::from(self.diagonal), false))
+        call.run(&mut |device, launch| {
+            device.tril_triu(launch, &mut out, &x, i64::from(self.diagonal), false)
+        })
     }
 }
 
@@ -330,7 +334,7 @@ impl Run<Any> for TrilTriu<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
         let mut out = self.out.view(outputs::like(&x))?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.tril_triu(launch, &mut out, &x, i64::from(self.diagonal), self.lower)
         })
     }
@@ -348,7 +352,7 @@ impl Run<Any> for TrilTriuGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
         let mut out = self.out.view(outputs::like(&x))?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.tril_triu(launch, &mut out, &x, i64::from(self.diagonal), self.lower)
         })
     }
@@ -366,7 +370,7 @@ impl Run<Any> for Trace<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
         let mut out = self.out.view(self.out.tensor().data_type()?)?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.trace(
                 launch,
                 &mut out,
@@ -393,7 +397,7 @@ impl Run<Any> for TraceGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let dout = self.dout.view()?;
         let mut dx = self.dx.view(outputs::like(&dout))?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.trace_grad(
                 launch,
                 &mut dx,

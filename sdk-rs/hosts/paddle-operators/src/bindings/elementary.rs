@@ -129,7 +129,7 @@ kernel! {
 impl Run<Any> for Assign<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
-        elementwise::result(call, self.out, &[&x], |device, launch, out| device.copy(launch, out, &x))
+        elementwise::result(call, self.out, &[&x], &mut |device, launch, out| device.copy(launch, out, &x))
     }
 }
 
@@ -144,7 +144,7 @@ kernel! {
 impl Run<Any> for Abs<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
-        elementwise::result(call, self.out, &[&x], |device, launch, out| device.abs(launch, out, &x))
+        elementwise::result(call, self.out, &[&x], &mut |device, launch, out| device.abs(launch, out, &x))
     }
 }
 
@@ -160,7 +160,7 @@ impl Run<Any> for AbsGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
         let dout = self.dout.view()?;
-        elementwise::gradient(call, self.dx, -1, &[&x, &dout], |device, launch, dx| {
+        elementwise::gradient(call, self.dx, -1, &[&x, &dout], &mut |device, launch, dx| {
             device.abs_dx(launch, dx, &x, &dout)
         })
     }
@@ -177,7 +177,7 @@ kernel! {
 impl Run<Any> for Sign<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
-        elementwise::result(call, self.out, &[&x], |device, launch, out| device.sign(launch, out, &x))
+        elementwise::result(call, self.out, &[&x], &mut |device, launch, out| device.sign(launch, out, &x))
     }
 }
 
@@ -192,7 +192,7 @@ kernel! {
 impl Run<Any> for Angle<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
-        elementwise::result(call, self.out, &[&x], |device, launch, out| device.angle(launch, out, &x))
+        elementwise::result(call, self.out, &[&x], &mut |device, launch, out| device.angle(launch, out, &x))
     }
 }
 
@@ -207,7 +207,7 @@ kernel! {
 impl Run<Any> for AngleGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let dout = self.dout.view()?;
-        elementwise::gradient(call, self.dx, -1, &[&dout], |device, launch, dx| {
+        elementwise::gradient(call, self.dx, -1, &[&dout], &mut |device, launch, dx| {
             device.angle_dx(launch, dx, &dout)
         })
     }
@@ -224,7 +224,7 @@ kernel! {
 impl Run<Any> for Square<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
-        elementwise::result(call, self.out, &[&x], |device, launch, out| device.square(launch, out, &x))
+        elementwise::result(call, self.out, &[&x], &mut |device, launch, out| device.square(launch, out, &x))
     }
 }
 
@@ -240,7 +240,7 @@ impl Run<Any> for SquareGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
         let dout = self.dout.view()?;
-        elementwise::gradient(call, self.dx, -1, &[&x, &dout], |device, launch, dx| {
+        elementwise::gradient(call, self.dx, -1, &[&x, &dout], &mut |device, launch, dx| {
             device.square_dx(launch, dx, &x, &dout)
         })
     }
@@ -257,7 +257,9 @@ kernel! {
 impl Run<Any> for Reciprocal<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
-        elementwise::result(call, self.out, &[&x], |device, launch, out| device.reciprocal(launch, out, &x))
+        elementwise::result(call, self.out, &[&x], &mut |device, launch, out| {
+            device.reciprocal(launch, out, &x)
+        })
     }
 }
 
@@ -273,7 +275,7 @@ impl Run<Any> for ReciprocalGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let out = self.out.view()?;
         let dout = self.dout.view()?;
-        elementwise::gradient(call, self.dx, -1, &[&out, &dout], |device, launch, dx| {
+        elementwise::gradient(call, self.dx, -1, &[&out, &dout], &mut |device, launch, dx| {
             device.reciprocal_dx(launch, dx, &out, &dout)
         })
     }
@@ -290,7 +292,7 @@ kernel! {
 impl Run<Any> for Sqrt<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
-        elementwise::result(call, self.out, &[&x], |device, launch, out| device.sqrt(launch, out, &x))
+        elementwise::result(call, self.out, &[&x], &mut |device, launch, out| device.sqrt(launch, out, &x))
     }
 }
 
@@ -306,7 +308,7 @@ impl Run<Any> for SqrtGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let out = self.out.view()?;
         let dout = self.dout.view()?;
-        elementwise::gradient(call, self.dx, -1, &[&out, &dout], |device, launch, dx| {
+        elementwise::gradient(call, self.dx, -1, &[&out, &dout], &mut |device, launch, dx| {
             device.sqrt_dx(launch, dx, &out, &dout)
         })
     }
@@ -323,7 +325,7 @@ kernel! {
 impl Run<Any> for Rsqrt<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
-        elementwise::result(call, self.out, &[&x], |device, launch, out| device.rsqrt(launch, out, &x))
+        elementwise::result(call, self.out, &[&x], &mut |device, launch, out| device.rsqrt(launch, out, &x))
     }
 }
 
@@ -339,7 +341,7 @@ impl Run<Any> for RsqrtGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let out = self.out.view()?;
         let dout = self.dout.view()?;
-        elementwise::gradient(call, self.dx, -1, &[&out, &dout], |device, launch, dx| {
+        elementwise::gradient(call, self.dx, -1, &[&out, &dout], &mut |device, launch, dx| {
             device.rsqrt_dx(launch, dx, &out, &dout)
         })
     }
@@ -356,7 +358,7 @@ kernel! {
 impl Run<Any> for Exp<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
-        elementwise::result(call, self.out, &[&x], |device, launch, out| device.exp(launch, out, &x))
+        elementwise::result(call, self.out, &[&x], &mut |device, launch, out| device.exp(launch, out, &x))
     }
 }
 
@@ -372,7 +374,7 @@ impl Run<Any> for ExpGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let out = self.out.view()?;
         let dout = self.dout.view()?;
-        elementwise::gradient(call, self.dx, -1, &[&out, &dout], |device, launch, dx| {
+        elementwise::gradient(call, self.dx, -1, &[&out, &dout], &mut |device, launch, dx| {
             device.exp_dx(launch, dx, &out, &dout)
         })
     }
@@ -389,7 +391,7 @@ kernel! {
 impl Run<Any> for Expm1<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
-        elementwise::result(call, self.out, &[&x], |device, launch, out| device.expm1(launch, out, &x))
+        elementwise::result(call, self.out, &[&x], &mut |device, launch, out| device.expm1(launch, out, &x))
     }
 }
 
@@ -405,7 +407,7 @@ impl Run<Any> for Expm1Grad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let out = self.out.view()?;
         let dout = self.dout.view()?;
-        elementwise::gradient(call, self.dx, -1, &[&out, &dout], |device, launch, dx| {
+        elementwise::gradient(call, self.dx, -1, &[&out, &dout], &mut |device, launch, dx| {
             device.expm1_dx(launch, dx, &out, &dout)
         })
     }
@@ -422,7 +424,7 @@ kernel! {
 impl Run<Any> for Log<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
-        elementwise::result(call, self.out, &[&x], |device, launch, out| device.log(launch, out, &x))
+        elementwise::result(call, self.out, &[&x], &mut |device, launch, out| device.log(launch, out, &x))
     }
 }
 
@@ -438,7 +440,7 @@ impl Run<Any> for LogGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
         let dout = self.dout.view()?;
-        elementwise::gradient(call, self.dx, -1, &[&x, &dout], |device, launch, dx| {
+        elementwise::gradient(call, self.dx, -1, &[&x, &dout], &mut |device, launch, dx| {
             device.log_dx(launch, dx, &x, &dout)
         })
     }
@@ -455,7 +457,7 @@ kernel! {
 impl Run<Any> for Log2<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
-        elementwise::result(call, self.out, &[&x], |device, launch, out| device.log2(launch, out, &x))
+        elementwise::result(call, self.out, &[&x], &mut |device, launch, out| device.log2(launch, out, &x))
     }
 }
 
@@ -471,7 +473,7 @@ impl Run<Any> for Log2Grad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
         let dout = self.dout.view()?;
-        elementwise::gradient(call, self.dx, -1, &[&x, &dout], |device, launch, dx| {
+        elementwise::gradient(call, self.dx, -1, &[&x, &dout], &mut |device, launch, dx| {
             device.log2_dx(launch, dx, &x, &dout)
         })
     }
@@ -488,7 +490,7 @@ kernel! {
 impl Run<Any> for Log10<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
-        elementwise::result(call, self.out, &[&x], |device, launch, out| device.log10(launch, out, &x))
+        elementwise::result(call, self.out, &[&x], &mut |device, launch, out| device.log10(launch, out, &x))
     }
 }
 
@@ -504,7 +506,7 @@ impl Run<Any> for Log10Grad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
         let dout = self.dout.view()?;
-        elementwise::gradient(call, self.dx, -1, &[&x, &dout], |device, launch, dx| {
+        elementwise::gradient(call, self.dx, -1, &[&x, &dout], &mut |device, launch, dx| {
             device.log10_dx(launch, dx, &x, &dout)
         })
     }
@@ -521,7 +523,7 @@ kernel! {
 impl Run<Any> for Log1p<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
-        elementwise::result(call, self.out, &[&x], |device, launch, out| device.log1p(launch, out, &x))
+        elementwise::result(call, self.out, &[&x], &mut |device, launch, out| device.log1p(launch, out, &x))
     }
 }
 
@@ -537,7 +539,7 @@ impl Run<Any> for Log1pGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
         let dout = self.dout.view()?;
-        elementwise::gradient(call, self.dx, -1, &[&x, &dout], |device, launch, dx| {
+        elementwise::gradient(call, self.dx, -1, &[&x, &dout], &mut |device, launch, dx| {
             device.log1p_dx(launch, dx, &x, &dout)
         })
     }
@@ -554,7 +556,7 @@ kernel! {
 impl Run<Any> for LogitUntilV3_2<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
-        elementwise::result(call, self.out, &[&x], |device, launch, out| {
+        elementwise::result(call, self.out, &[&x], &mut |device, launch, out| {
             device.logit(launch, out, &x, f64::from(self.eps))
         })
     }
@@ -572,7 +574,7 @@ impl Run<Any> for LogitGradUntilV3_2<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
         let dout = self.dout.view()?;
-        elementwise::gradient(call, self.dx, -1, &[&x, &dout], |device, launch, dx| {
+        elementwise::gradient(call, self.dx, -1, &[&x, &dout], &mut |device, launch, dx| {
             device.logit_dx(launch, dx, &x, &dout, f64::from(self.eps))
         })
     }
@@ -589,7 +591,7 @@ kernel! {
 impl Run<Any> for Logit<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
-        elementwise::result(call, self.out, &[&x], |device, launch, out| {
+        elementwise::result(call, self.out, &[&x], &mut |device, launch, out| {
             device.logit(launch, out, &x, self.eps)
         })
     }
@@ -607,7 +609,7 @@ impl Run<Any> for LogitGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
         let dout = self.dout.view()?;
-        elementwise::gradient(call, self.dx, -1, &[&x, &dout], |device, launch, dx| {
+        elementwise::gradient(call, self.dx, -1, &[&x, &dout], &mut |device, launch, dx| {
             device.logit_dx(launch, dx, &x, &dout, self.eps)
         })
     }
@@ -624,7 +626,7 @@ kernel! {
 impl Run<Any> for Sin<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
-        elementwise::result(call, self.out, &[&x], |device, launch, out| device.sin(launch, out, &x))
+        elementwise::result(call, self.out, &[&x], &mut |device, launch, out| device.sin(launch, out, &x))
     }
 }
 
@@ -640,7 +642,7 @@ impl Run<Any> for SinGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
         let dout = self.dout.view()?;
-        elementwise::gradient(call, self.dx, -1, &[&x, &dout], |device, launch, dx| {
+        elementwise::gradient(call, self.dx, -1, &[&x, &dout], &mut |device, launch, dx| {
             device.sin_dx(launch, dx, &x, &dout)
         })
     }
@@ -657,7 +659,7 @@ kernel! {
 impl Run<Any> for Cos<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
-        elementwise::result(call, self.out, &[&x], |device, launch, out| device.cos(launch, out, &x))
+        elementwise::result(call, self.out, &[&x], &mut |device, launch, out| device.cos(launch, out, &x))
     }
 }
 
@@ -673,7 +675,7 @@ impl Run<Any> for CosGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
         let dout = self.dout.view()?;
-        elementwise::gradient(call, self.dx, -1, &[&x, &dout], |device, launch, dx| {
+        elementwise::gradient(call, self.dx, -1, &[&x, &dout], &mut |device, launch, dx| {
             device.cos_dx(launch, dx, &x, &dout)
         })
     }
@@ -690,7 +692,7 @@ kernel! {
 impl Run<Any> for Tan<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
-        elementwise::result(call, self.out, &[&x], |device, launch, out| device.tan(launch, out, &x))
+        elementwise::result(call, self.out, &[&x], &mut |device, launch, out| device.tan(launch, out, &x))
     }
 }
 
@@ -706,7 +708,7 @@ impl Run<Any> for TanGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
         let dout = self.dout.view()?;
-        elementwise::gradient(call, self.dx, -1, &[&x, &dout], |device, launch, dx| {
+        elementwise::gradient(call, self.dx, -1, &[&x, &dout], &mut |device, launch, dx| {
             device.tan_dx(launch, dx, &x, &dout)
         })
     }
@@ -723,7 +725,7 @@ kernel! {
 impl Run<Any> for Asin<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
-        elementwise::result(call, self.out, &[&x], |device, launch, out| device.asin(launch, out, &x))
+        elementwise::result(call, self.out, &[&x], &mut |device, launch, out| device.asin(launch, out, &x))
     }
 }
 
@@ -739,7 +741,7 @@ impl Run<Any> for AsinGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
         let dout = self.dout.view()?;
-        elementwise::gradient(call, self.dx, -1, &[&x, &dout], |device, launch, dx| {
+        elementwise::gradient(call, self.dx, -1, &[&x, &dout], &mut |device, launch, dx| {
             device.asin_dx(launch, dx, &x, &dout)
         })
     }
@@ -756,7 +758,7 @@ kernel! {
 impl Run<Any> for Acos<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
-        elementwise::result(call, self.out, &[&x], |device, launch, out| device.acos(launch, out, &x))
+        elementwise::result(call, self.out, &[&x], &mut |device, launch, out| device.acos(launch, out, &x))
     }
 }
 
@@ -772,7 +774,7 @@ impl Run<Any> for AcosGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
         let dout = self.dout.view()?;
-        elementwise::gradient(call, self.dx, -1, &[&x, &dout], |device, launch, dx| {
+        elementwise::gradient(call, self.dx, -1, &[&x, &dout], &mut |device, launch, dx| {
             device.acos_dx(launch, dx, &x, &dout)
         })
     }
@@ -789,7 +791,7 @@ kernel! {
 impl Run<Any> for Atan<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
-        elementwise::result(call, self.out, &[&x], |device, launch, out| device.atan(launch, out, &x))
+        elementwise::result(call, self.out, &[&x], &mut |device, launch, out| device.atan(launch, out, &x))
     }
 }
 
@@ -805,7 +807,7 @@ impl Run<Any> for AtanGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
         let dout = self.dout.view()?;
-        elementwise::gradient(call, self.dx, -1, &[&x, &dout], |device, launch, dx| {
+        elementwise::gradient(call, self.dx, -1, &[&x, &dout], &mut |device, launch, dx| {
             device.atan_dx(launch, dx, &x, &dout)
         })
     }
@@ -822,7 +824,7 @@ kernel! {
 impl Run<Any> for Sinh<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
-        elementwise::result(call, self.out, &[&x], |device, launch, out| device.sinh(launch, out, &x))
+        elementwise::result(call, self.out, &[&x], &mut |device, launch, out| device.sinh(launch, out, &x))
     }
 }
 
@@ -838,7 +840,7 @@ impl Run<Any> for SinhGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
         let dout = self.dout.view()?;
-        elementwise::gradient(call, self.dx, -1, &[&x, &dout], |device, launch, dx| {
+        elementwise::gradient(call, self.dx, -1, &[&x, &dout], &mut |device, launch, dx| {
             device.sinh_dx(launch, dx, &x, &dout)
         })
     }
@@ -855,7 +857,7 @@ kernel! {
 impl Run<Any> for Cosh<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
-        elementwise::result(call, self.out, &[&x], |device, launch, out| device.cosh(launch, out, &x))
+        elementwise::result(call, self.out, &[&x], &mut |device, launch, out| device.cosh(launch, out, &x))
     }
 }
 
@@ -871,7 +873,7 @@ impl Run<Any> for CoshGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
         let dout = self.dout.view()?;
-        elementwise::gradient(call, self.dx, -1, &[&x, &dout], |device, launch, dx| {
+        elementwise::gradient(call, self.dx, -1, &[&x, &dout], &mut |device, launch, dx| {
             device.cosh_dx(launch, dx, &x, &dout)
         })
     }
@@ -888,7 +890,7 @@ kernel! {
 impl Run<Any> for Asinh<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
-        elementwise::result(call, self.out, &[&x], |device, launch, out| device.asinh(launch, out, &x))
+        elementwise::result(call, self.out, &[&x], &mut |device, launch, out| device.asinh(launch, out, &x))
     }
 }
 
@@ -904,7 +906,7 @@ impl Run<Any> for AsinhGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
         let dout = self.dout.view()?;
-        elementwise::gradient(call, self.dx, -1, &[&x, &dout], |device, launch, dx| {
+        elementwise::gradient(call, self.dx, -1, &[&x, &dout], &mut |device, launch, dx| {
             device.asinh_dx(launch, dx, &x, &dout)
         })
     }
@@ -921,7 +923,7 @@ kernel! {
 impl Run<Any> for Acosh<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
-        elementwise::result(call, self.out, &[&x], |device, launch, out| device.acosh(launch, out, &x))
+        elementwise::result(call, self.out, &[&x], &mut |device, launch, out| device.acosh(launch, out, &x))
     }
 }
 
@@ -937,7 +939,7 @@ impl Run<Any> for AcoshGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
         let dout = self.dout.view()?;
-        elementwise::gradient(call, self.dx, -1, &[&x, &dout], |device, launch, dx| {
+        elementwise::gradient(call, self.dx, -1, &[&x, &dout], &mut |device, launch, dx| {
             device.acosh_dx(launch, dx, &x, &dout)
         })
     }
@@ -954,7 +956,7 @@ kernel! {
 impl Run<Any> for Atanh<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
-        elementwise::result(call, self.out, &[&x], |device, launch, out| device.atanh(launch, out, &x))
+        elementwise::result(call, self.out, &[&x], &mut |device, launch, out| device.atanh(launch, out, &x))
     }
 }
 
@@ -970,7 +972,7 @@ impl Run<Any> for AtanhGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
         let dout = self.dout.view()?;
-        elementwise::gradient(call, self.dx, -1, &[&x, &dout], |device, launch, dx| {
+        elementwise::gradient(call, self.dx, -1, &[&x, &dout], &mut |device, launch, dx| {
             device.atanh_dx(launch, dx, &x, &dout)
         })
     }
@@ -987,7 +989,7 @@ kernel! {
 impl Run<Any> for Erf<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
-        elementwise::result(call, self.out, &[&x], |device, launch, out| device.erf(launch, out, &x))
+        elementwise::result(call, self.out, &[&x], &mut |device, launch, out| device.erf(launch, out, &x))
     }
 }
 
@@ -1003,7 +1005,7 @@ impl Run<Any> for ErfGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
         let dout = self.dout.view()?;
-        elementwise::gradient(call, self.dx, -1, &[&x, &dout], |device, launch, dx| {
+        elementwise::gradient(call, self.dx, -1, &[&x, &dout], &mut |device, launch, dx| {
             device.erf_dx(launch, dx, &x, &dout)
         })
     }
@@ -1020,7 +1022,7 @@ kernel! {
 impl Run<Any> for Lgamma<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
-        elementwise::result(call, self.out, &[&x], |device, launch, out| device.lgamma(launch, out, &x))
+        elementwise::result(call, self.out, &[&x], &mut |device, launch, out| device.lgamma(launch, out, &x))
     }
 }
 
@@ -1036,7 +1038,7 @@ impl Run<Any> for LgammaGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
         let dout = self.dout.view()?;
-        elementwise::gradient(call, self.dx, -1, &[&x, &dout], |device, launch, dx| {
+        elementwise::gradient(call, self.dx, -1, &[&x, &dout], &mut |device, launch, dx| {
             device.lgamma_dx(launch, dx, &x, &dout)
         })
     }
@@ -1053,7 +1055,7 @@ kernel! {
 impl Run<Any> for Gammaln<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
-        elementwise::result(call, self.out, &[&x], |device, launch, out| device.lgamma(launch, out, &x))
+        elementwise::result(call, self.out, &[&x], &mut |device, launch, out| device.lgamma(launch, out, &x))
     }
 }
 
@@ -1069,7 +1071,7 @@ impl Run<Any> for GammalnGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
         let dout = self.dout.view()?;
-        elementwise::gradient(call, self.dx, -1, &[&x, &dout], |device, launch, dx| {
+        elementwise::gradient(call, self.dx, -1, &[&x, &dout], &mut |device, launch, dx| {
             device.lgamma_dx(launch, dx, &x, &dout)
         })
     }
@@ -1086,7 +1088,7 @@ kernel! {
 impl Run<Any> for Digamma<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
-        elementwise::result(call, self.out, &[&x], |device, launch, out| device.digamma(launch, out, &x))
+        elementwise::result(call, self.out, &[&x], &mut |device, launch, out| device.digamma(launch, out, &x))
     }
 }
 
@@ -1101,7 +1103,7 @@ kernel! {
 impl Run<Any> for Floor<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
-        elementwise::result(call, self.out, &[&x], |device, launch, out| device.floor(launch, out, &x))
+        elementwise::result(call, self.out, &[&x], &mut |device, launch, out| device.floor(launch, out, &x))
     }
 }
 
@@ -1116,7 +1118,7 @@ kernel! {
 impl Run<Any> for FloorGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let dout = self.dout.view()?;
-        elementwise::gradient(call, self.dx, -1, &[&dout], |device, launch, dx| {
+        elementwise::gradient(call, self.dx, -1, &[&dout], &mut |device, launch, dx| {
             device.floor_dx(launch, dx, &dout)
         })
     }
@@ -1133,7 +1135,7 @@ kernel! {
 impl Run<Any> for Ceil<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
-        elementwise::result(call, self.out, &[&x], |device, launch, out| device.ceil(launch, out, &x))
+        elementwise::result(call, self.out, &[&x], &mut |device, launch, out| device.ceil(launch, out, &x))
     }
 }
 
@@ -1148,7 +1150,7 @@ kernel! {
 impl Run<Any> for CeilGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let dout = self.dout.view()?;
-        elementwise::gradient(call, self.dx, -1, &[&dout], |device, launch, dx| {
+        elementwise::gradient(call, self.dx, -1, &[&dout], &mut |device, launch, dx| {
             device.ceil_dx(launch, dx, &dout)
         })
     }
@@ -1165,7 +1167,7 @@ kernel! {
 impl Run<Any> for Trunc<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
-        elementwise::result(call, self.out, &[&x], |device, launch, out| device.trunc(launch, out, &x))
+        elementwise::result(call, self.out, &[&x], &mut |device, launch, out| device.trunc(launch, out, &x))
     }
 }
 
@@ -1180,7 +1182,7 @@ kernel! {
 impl Run<Any> for TruncGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let dout = self.dout.view()?;
-        elementwise::gradient(call, self.dx, -1, &[&dout], |device, launch, dx| {
+        elementwise::gradient(call, self.dx, -1, &[&dout], &mut |device, launch, dx| {
             device.trunc_dx(launch, dx, &dout)
         })
     }
@@ -1197,7 +1199,9 @@ kernel! {
 impl Run<Any> for RoundUntilV2_6<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
-        elementwise::result(call, self.out, &[&x], |device, launch, out| device.round(launch, out, &x, 0.0))
+        elementwise::result(call, self.out, &[&x], &mut |device, launch, out| {
+            device.round(launch, out, &x, 0.0)
+        })
     }
 }
 
@@ -1212,7 +1216,7 @@ kernel! {
 impl Run<Any> for Round<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
-        elementwise::result(call, self.out, &[&x], |device, launch, out| {
+        elementwise::result(call, self.out, &[&x], &mut |device, launch, out| {
             device.round(launch, out, &x, f64::from(self.decimals))
         })
     }
@@ -1229,7 +1233,7 @@ kernel! {
 impl Run<Any> for RoundGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let dout = self.dout.view()?;
-        elementwise::gradient(call, self.dx, -1, &[&dout], |device, launch, dx| {
+        elementwise::gradient(call, self.dx, -1, &[&dout], &mut |device, launch, dx| {
             device.round_dx(launch, dx, &dout)
         })
     }
@@ -1246,7 +1250,9 @@ kernel! {
 impl Run<Any> for Rint<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
-        elementwise::result(call, self.out, &[&x], |device, launch, out| device.round(launch, out, &x, 0.0))
+        elementwise::result(call, self.out, &[&x], &mut |device, launch, out| {
+            device.round(launch, out, &x, 0.0)
+        })
     }
 }
 
@@ -1261,7 +1267,7 @@ kernel! {
 impl Run<Any> for RintGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let dout = self.dout.view()?;
-        elementwise::gradient(call, self.dx, -1, &[&dout], |device, launch, dx| {
+        elementwise::gradient(call, self.dx, -1, &[&dout], &mut |device, launch, dx| {
             device.round_dx(launch, dx, &dout)
         })
     }
@@ -1279,7 +1285,7 @@ impl Run<Any> for ScaleUntilV2_6<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
         let scale = self.scale.to_f64()?;
-        elementwise::result(call, self.out, &[&x], |device, launch, out| {
+        elementwise::result(call, self.out, &[&x], &mut |device, launch, out| {
             device.scale(
                 launch,
                 out,
@@ -1307,7 +1313,7 @@ impl Run<Any> for Scale<'_> {
         let x = self.x.view()?;
         let scale = self.scale.to_f64()?;
         let bias = self.bias.to_f64()?;
-        elementwise::result(call, self.out, &[&x], |device, launch, out| {
+        elementwise::result(call, self.out, &[&x], &mut |device, launch, out| {
             device.scale(
                 launch,
                 out,
@@ -1329,7 +1335,7 @@ kernel! {
 impl Run<Any> for Increment<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
-        elementwise::result(call, self.out, &[&x], |device, launch, out| {
+        elementwise::result(call, self.out, &[&x], &mut |device, launch, out| {
             device.increment(launch, out, &x, f64::from(self.value))
         })
     }
@@ -1347,7 +1353,7 @@ impl Run<Any> for Pow<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
         let exponent = self.exponent.to_f64()?;
-        elementwise::result(call, self.out, &[&x], |device, launch, out| {
+        elementwise::result(call, self.out, &[&x], &mut |device, launch, out| {
             device.pow(launch, out, &x, exponent)
         })
     }
@@ -1366,7 +1372,7 @@ impl Run<Any> for PowGrad<'_> {
         let x = self.x.view()?;
         let dout = self.dout.view()?;
         let exponent = self.exponent.to_f64()?;
-        elementwise::gradient(call, self.dx, -1, &[&x, &dout], |device, launch, dx| {
+        elementwise::gradient(call, self.dx, -1, &[&x, &dout], &mut |device, launch, dx| {
             device.pow_dx(launch, dx, &x, &dout, exponent)
         })
     }
@@ -1385,7 +1391,7 @@ impl Run<Any> for Clip<'_> {
         let x = self.x.view()?;
         let lower = self.lower.to_f64()?;
         let upper = self.upper.to_f64()?;
-        elementwise::result(call, self.out, &[&x], |device, launch, out| {
+        elementwise::result(call, self.out, &[&x], &mut |device, launch, out| {
             device.clip(launch, out, &x, lower, upper)
         })
     }
@@ -1405,7 +1411,7 @@ impl Run<Any> for ClipGrad<'_> {
         let dout = self.dout.view()?;
         let lower = self.lower.to_f64()?;
         let upper = self.upper.to_f64()?;
-        elementwise::gradient(call, self.dx, -1, &[&x, &dout], |device, launch, dx| {
+        elementwise::gradient(call, self.dx, -1, &[&x, &dout], &mut |device, launch, dx| {
             device.clip_dx(launch, dx, &x, &dout, lower, upper)
         })
     }
@@ -1423,7 +1429,7 @@ impl Run<Any> for DivScale<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
         let scale = self.scale.to_f64()?;
-        elementwise::result(call, self.out, &[&x], |device, launch, out| {
+        elementwise::result(call, self.out, &[&x], &mut |device, launch, out| {
             device.div_scale(launch, out, &x, scale)
         })
     }

@@ -106,7 +106,7 @@ impl Run<Any> for Expand<'_> {
         let x = self.x.view()?;
         self.out.reshape(&shapes::expand(&x, self.shape.get())?)?;
         let mut out = self.out.view(outputs::like(&x))?;
-        call.run(|device, launch| device.expand(launch, &mut out, &x))
+        call.run(&mut |device, launch| device.expand(launch, &mut out, &x))
     }
 }
 
@@ -122,7 +122,7 @@ impl Run<Any> for ExpandGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let dout = self.dout.view()?;
         let mut dx = self.dx.view(outputs::like(&dout))?;
-        call.run(|device, launch| device.expand_grad(launch, &mut dx, &dout))
+        call.run(&mut |device, launch| device.expand_grad(launch, &mut dx, &dout))
     }
 }
 
@@ -139,7 +139,7 @@ impl Run<Any> for ExpandAsUntilV3_0<'_> {
         let x = self.x.view()?;
         self.out.reshape(&shapes::expand_as(self.y, self.target_shape)?)?;
         let mut out = self.out.view(outputs::like(&x))?;
-        call.run(|device, launch| device.expand(launch, &mut out, &x))
+        call.run(&mut |device, launch| device.expand(launch, &mut out, &x))
     }
 }
 
@@ -155,7 +155,7 @@ impl Run<Any> for ExpandAsGradUntilV3_0<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let dout = self.dout.view()?;
         let mut dx = self.dx.view(outputs::like(&dout))?;
-        call.run(|device, launch| device.expand_grad(launch, &mut dx, &dout))
+        call.run(&mut |device, launch| device.expand_grad(launch, &mut dx, &dout))
     }
 }
 
@@ -172,7 +172,7 @@ impl Run<Any> for ExpandAs<'_> {
         let x = self.x.view()?;
         self.out.reshape(&shapes::expand_as(self.y, self.target_shape)?)?;
         let mut out = self.out.view(outputs::like(&x))?;
-        call.run(|device, launch| device.expand(launch, &mut out, &x))
+        call.run(&mut |device, launch| device.expand(launch, &mut out, &x))
     }
 }
 
@@ -188,7 +188,7 @@ impl Run<Any> for ExpandAsGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let dout = self.dout.view()?;
         let mut dx = self.dx.view(outputs::like(&dout))?;
-        call.run(|device, launch| device.expand_grad(launch, &mut dx, &dout))
+        call.run(&mut |device, launch| device.expand_grad(launch, &mut dx, &dout))
     }
 }
 
@@ -205,7 +205,7 @@ impl Run<Any> for BroadcastTensors<'_> {
         let x = self.x.into_iter().map(Tensor::view).collect::<Result<Vec<_>>>()?;
         let ty = outputs::like_first(x.iter())?;
         let mut out = outputs::views(self.out, |_| Ok(ty))?;
-        call.run(|device, launch| device.broadcast_tensors(launch, &mut out, &x))
+        call.run(&mut |device, launch| device.broadcast_tensors(launch, &mut out, &x))
     }
 }
 
@@ -222,7 +222,7 @@ impl Run<Any> for BroadcastTensorsGrad<'_> {
         let dout = self.dout.into_iter().map(Tensor::view).collect::<Result<Vec<_>>>()?;
         let ty = outputs::like_first(dout.iter())?;
         let mut dx = outputs::views(self.dx, |_| Ok(ty))?;
-        call.run(|device, launch| device.broadcast_tensors_grad(launch, &mut dx, &dout))
+        call.run(&mut |device, launch| device.broadcast_tensors_grad(launch, &mut dx, &dout))
     }
 }
 
@@ -238,7 +238,7 @@ impl Run<Any> for Tile<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
         let mut out = self.out.view(outputs::like(&x))?;
-        call.run(|device, launch| device.tile(launch, &mut out, &x, self.repeat_times.get()))
+        call.run(&mut |device, launch| device.tile(launch, &mut out, &x, self.repeat_times.get()))
     }
 }
 
@@ -254,7 +254,7 @@ impl Run<Any> for TileGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let dout = self.dout.view()?;
         let mut dx = self.dx.view(outputs::like(&dout))?;
-        call.run(|device, launch| device.tile_grad(launch, &mut dx, &dout, self.repeat_times.get()))
+        call.run(&mut |device, launch| device.tile_grad(launch, &mut dx, &dout, self.repeat_times.get()))
     }
 }
 
@@ -270,7 +270,7 @@ impl Run<Any> for RepeatInterleaveUntilV3_1<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
         let mut out = self.out.view(outputs::like(&x))?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.repeat_interleave_evenly(
                 launch,
                 &mut out,
@@ -294,7 +294,7 @@ impl Run<Any> for RepeatInterleaveGradUntilV3_1<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let dout = self.dout.view()?;
         let mut dx = self.dx.view(outputs::like(&dout))?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.repeat_interleave_evenly_grad(
                 launch,
                 &mut dx,
@@ -318,12 +318,12 @@ impl Run<Any> for RepeatInterleaveWithTensorIndexUntilV3_1<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
         let repeats = self.repeats.view()?;
-        let dims = call.run(|device, launch| {
+        let dims = call.run(&mut |device, launch| {
             device.repeat_interleave_out_shape(launch, &x, &repeats, i64::from(self.dim))
         })?;
         self.out.reshape(&dims)?;
         let mut out = self.out.view(outputs::like(&x))?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.repeat_interleave(launch, &mut out, &x, &repeats, i64::from(self.dim))
         })
     }
@@ -342,7 +342,7 @@ impl Run<Any> for RepeatInterleaveWithTensorIndexGradUntilV3_1<'_> {
         let dout = self.dout.view()?;
         let repeats = self.repeats.view()?;
         let mut dx = self.dx.view(outputs::like(&dout))?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.repeat_interleave_grad(launch, &mut dx, &dout, &repeats, i64::from(self.dim))
         })
     }
@@ -360,7 +360,7 @@ impl Run<Any> for RepeatInterleave<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
         let mut out = self.out.view(outputs::like(&x))?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.repeat_interleave_evenly(
                 launch,
                 &mut out,
@@ -384,7 +384,7 @@ impl Run<Any> for RepeatInterleaveGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let dout = self.dout.view()?;
         let mut dx = self.dx.view(outputs::like(&dout))?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.repeat_interleave_evenly_grad(
                 launch,
                 &mut dx,
@@ -408,12 +408,12 @@ impl Run<Any> for RepeatInterleaveWithTensorIndex<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
         let repeats = self.repeats.view()?;
-        let dims = call.run(|device, launch| {
+        let dims = call.run(&mut |device, launch| {
             device.repeat_interleave_out_shape(launch, &x, &repeats, i64::from(self.dim))
         })?;
         self.out.reshape(&dims)?;
         let mut out = self.out.view(outputs::like(&x))?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.repeat_interleave(launch, &mut out, &x, &repeats, i64::from(self.dim))
         })
     }
@@ -432,7 +432,7 @@ impl Run<Any> for RepeatInterleaveWithTensorIndexGrad<'_> {
         let dout = self.dout.view()?;
         let repeats = self.repeats.view()?;
         let mut dx = self.dx.view(outputs::like(&dout))?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.repeat_interleave_grad(launch, &mut dx, &dout, &repeats, i64::from(self.dim))
         })
     }
@@ -452,7 +452,7 @@ impl Run<Any> for Pad<'_> {
         let paddings: Vec<i64> = self.paddings.iter().copied().map(i64::from).collect();
         let pad_value = self.pad_value.to_f64()?;
         let mut out = self.out.view(outputs::like(&x))?;
-        call.run(|device, launch| device.pad(launch, &mut out, &x, &paddings, pad_value))
+        call.run(&mut |device, launch| device.pad(launch, &mut out, &x, &paddings, pad_value))
     }
 }
 
@@ -469,7 +469,7 @@ impl Run<Any> for PadGrad<'_> {
         let dout = self.dout.view()?;
         let paddings: Vec<i64> = self.paddings.iter().copied().map(i64::from).collect();
         let mut dx = self.dx.view(outputs::like(&dout))?;
-        call.run(|device, launch| device.pad_grad(launch, &mut dx, &dout, &paddings))
+        call.run(&mut |device, launch| device.pad_grad(launch, &mut dx, &dout, &paddings))
     }
 }
 
@@ -490,7 +490,7 @@ impl Run<Any> for Pad3dUntilV3_2<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
         let mut out = self.out.view(outputs::like(&x))?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.pad3d(
                 launch,
                 &mut out,
@@ -523,7 +523,7 @@ impl Run<Any> for Pad3dGradUntilV3_2<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let dout = self.dout.view()?;
         let mut dx = self.dx.view(outputs::like(&dout))?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.pad3d_grad(
                 launch,
                 &mut dx,
@@ -555,7 +555,7 @@ impl Run<Any> for Pad3d<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
         let mut out = self.out.view(outputs::like(&x))?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.pad3d(
                 launch,
                 &mut out,
@@ -588,7 +588,7 @@ impl Run<Any> for Pad3dGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let dout = self.dout.view()?;
         let mut dx = self.dx.view(outputs::like(&dout))?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.pad3d_grad(
                 launch,
                 &mut dx,

@@ -32,7 +32,7 @@ impl Run<Any> for Swiglu<'_> {
         let x = self.x.view()?;
         let gated = self.gated.map(Tensor::view).transpose()?;
         let mut out = self.out.view(outputs::like(&x))?;
-        call.run(|device, launch| device.swiglu_halves(launch, &mut out, &x, gated.as_ref()))
+        call.run(&mut |device, launch| device.swiglu_halves(launch, &mut out, &x, gated.as_ref()))
     }
 }
 
@@ -51,7 +51,7 @@ impl Run<Any> for SwigluGrad<'_> {
         let dout = self.dout.view()?;
         let mut dx = outputs::wanted(self.dx)?.map(|out| out.view(outputs::like(&x))).transpose()?;
         let mut dgated = outputs::wanted(self.dgated)?.map(|out| out.view(outputs::like(&x))).transpose()?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.swiglu_halves_grad(launch, dx.as_mut(), dgated.as_mut(), &x, gated.as_ref(), &dout)
         })
     }

@@ -44,7 +44,7 @@ impl Run<Any> for SendURecv<'_> {
         let x = self.x.view()?;
         let src_index = self.src_index.view()?;
         let dst_index = self.dst_index.view()?;
-        let dims = call.run(|device, launch| {
+        let dims = call.run(&mut |device, launch| {
             device.send_u_recv_out_shape(
                 launch,
                 &x,
@@ -55,7 +55,7 @@ impl Run<Any> for SendURecv<'_> {
             )
         })?;
         self.out.reshape(&dims)?;
-        let dims = call.run(|device, launch| {
+        let dims = call.run(&mut |device, launch| {
             device.send_u_recv_dst_count_shape(
                 launch,
                 &x,
@@ -68,7 +68,7 @@ impl Run<Any> for SendURecv<'_> {
         self.dst_count.reshape(&dims)?;
         let mut out = self.out.view(outputs::like(&x))?;
         let mut dst_count = self.dst_count.view(DataType::INT32)?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.send_u_recv(
                 launch,
                 &mut out,
@@ -106,7 +106,7 @@ impl Run<Any> for SendURecvGrad<'_> {
         let out = self.out.map(Tensor::view).transpose()?;
         let dout = self.dout.view()?;
         let mut dx = self.dx.view(outputs::like(&x))?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.send_u_recv_grad(
                 launch,
                 &mut dx,
@@ -135,7 +135,7 @@ impl Run<Any> for SendUeRecv<'_> {
         let y = self.y.view()?;
         let src_index = self.src_index.view()?;
         let dst_index = self.dst_index.view()?;
-        let dims = call.run(|device, launch| {
+        let dims = call.run(&mut |device, launch| {
             device.send_ue_recv_out_shape(
                 launch,
                 &x,
@@ -150,7 +150,7 @@ impl Run<Any> for SendUeRecv<'_> {
             )
         })?;
         self.out.reshape(&dims)?;
-        let dims = call.run(|device, launch| {
+        let dims = call.run(&mut |device, launch| {
             device.send_ue_recv_dst_count_shape(
                 launch,
                 &x,
@@ -167,7 +167,7 @@ impl Run<Any> for SendUeRecv<'_> {
         self.dst_count.reshape(&dims)?;
         let mut out = self.out.view(outputs::like(&x))?;
         let mut dst_count = self.dst_count.view(DataType::INT32)?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.send_ue_recv(
                 launch,
                 &mut out,
@@ -212,7 +212,7 @@ impl Run<Any> for SendUeRecvGrad<'_> {
         let dout = self.dout.view()?;
         let mut dx = outputs::wanted(self.dx)?.map(|out| out.view(outputs::like(&x))).transpose()?;
         let mut dy = outputs::wanted(self.dy)?.map(|out| out.view(outputs::like(&y))).transpose()?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.send_ue_recv_grad(
                 launch,
                 dx.as_mut(),
@@ -244,12 +244,12 @@ impl Run<Any> for SendUv<'_> {
         let y = self.y.view()?;
         let src_index = self.src_index.view()?;
         let dst_index = self.dst_index.view()?;
-        let dims = call.run(|device, launch| {
+        let dims = call.run(&mut |device, launch| {
             device.send_uv_out_shape(launch, &x, &y, &src_index, &dst_index, self.message_op)
         })?;
         self.out.reshape(&dims)?;
         let mut out = self.out.view(outputs::like(&x))?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.send_uv(launch, &mut out, &x, &y, &src_index, &dst_index, self.message_op)
         })
     }
@@ -278,7 +278,7 @@ impl Run<Any> for SendUvGrad<'_> {
         let dout = self.dout.view()?;
         let mut dx = outputs::wanted(self.dx)?.map(|out| out.view(outputs::like(&x))).transpose()?;
         let mut dy = outputs::wanted(self.dy)?.map(|out| out.view(outputs::like(&y))).transpose()?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.send_uv_grad(
                 launch,
                 dx.as_mut(),
@@ -306,16 +306,17 @@ impl Run<Any> for SegmentPool<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
         let segment_ids = self.segment_ids.view()?;
-        let dims = call
-            .run(|device, launch| device.segment_pool_out_shape(launch, &x, &segment_ids, self.pooltype))?;
+        let dims = call.run(&mut |device, launch| {
+            device.segment_pool_out_shape(launch, &x, &segment_ids, self.pooltype)
+        })?;
         self.out.reshape(&dims)?;
-        let dims = call.run(|device, launch| {
+        let dims = call.run(&mut |device, launch| {
             device.segment_pool_summed_ids_shape(launch, &x, &segment_ids, self.pooltype)
         })?;
         self.summed_ids.reshape(&dims)?;
         let mut out = self.out.view(outputs::like(&x))?;
         let mut summed_ids = self.summed_ids.view(outputs::like(&x))?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.segment_pool(launch, &mut out, &mut summed_ids, &x, &segment_ids, self.pooltype)
         })
     }
@@ -342,7 +343,7 @@ impl Run<Any> for SegmentPoolGrad<'_> {
         let out = self.out.view()?;
         let dout = self.dout.view()?;
         let mut dx = self.dx.view(outputs::like(&x))?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.segment_pool_grad(launch, &mut dx, &x, &segment_ids, &out, &dout, self.pooltype)
         })
     }

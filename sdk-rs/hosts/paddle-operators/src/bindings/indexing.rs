@@ -46,7 +46,7 @@ impl Run<Any> for Embedding<'_> {
         let x = self.x.view()?;
         let weight = self.weight.view()?;
         let mut out = self.out.view(outputs::like(&weight))?;
-        call.run(|device, launch| device.embedding(launch, &mut out, &x, &weight, self.padding_idx))
+        call.run(&mut |device, launch| device.embedding(launch, &mut out, &x, &weight, self.padding_idx))
     }
 }
 
@@ -63,7 +63,9 @@ impl Run<Any> for EmbeddingGrad<'_> {
         let x = self.x.view()?;
         let dout = self.dout.view()?;
         let mut dweight = self.dweight.view(outputs::like(&dout))?;
-        call.run(|device, launch| device.embedding_grad(launch, &mut dweight, &x, &dout, self.padding_idx))
+        call.run(&mut |device, launch| {
+            device.embedding_grad(launch, &mut dweight, &x, &dout, self.padding_idx)
+        })
     }
 }
 
@@ -82,7 +84,7 @@ impl Run<Any> for Gather<'_> {
         let axis = self.axis.to_i64()?;
         self.out.reshape(&shapes::gather(&x, &index, axis)?)?;
         let mut out = self.out.view(outputs::like(&x))?;
-        call.run(|device, launch| device.gather(launch, &mut out, &x, &index, axis))
+        call.run(&mut |device, launch| device.gather(launch, &mut out, &x, &index, axis))
     }
 }
 
@@ -100,7 +102,7 @@ impl Run<Any> for GatherGrad<'_> {
         let dout = self.dout.view()?;
         let axis = self.axis.to_i64()?;
         let mut dx = self.dx.view(outputs::like(&dout))?;
-        call.run(|device, launch| device.gather_grad(launch, &mut dx, &index, &dout, axis))
+        call.run(&mut |device, launch| device.gather_grad(launch, &mut dx, &index, &dout, axis))
     }
 }
 
@@ -117,7 +119,7 @@ impl Run<Any> for GatherNd<'_> {
         let x = self.x.view()?;
         let index = self.index.view()?;
         let mut out = self.out.view(outputs::like(&x))?;
-        call.run(|device, launch| device.gather_nd(launch, &mut out, &x, &index))
+        call.run(&mut |device, launch| device.gather_nd(launch, &mut out, &x, &index))
     }
 }
 
@@ -134,7 +136,7 @@ impl Run<Any> for GatherNdGrad<'_> {
         let index = self.index.view()?;
         let dout = self.dout.view()?;
         let mut dx = self.dx.view(outputs::like(&dout))?;
-        call.run(|device, launch| device.gather_nd_grad(launch, &mut dx, &index, &dout))
+        call.run(&mut |device, launch| device.gather_nd_grad(launch, &mut dx, &index, &dout))
     }
 }
 
@@ -151,7 +153,7 @@ impl Run<Any> for IndexSelect<'_> {
         let x = self.x.view()?;
         let index = self.index.view()?;
         let mut out = self.out.view(outputs::like(&x))?;
-        call.run(|device, launch| device.gather(launch, &mut out, &x, &index, i64::from(self.axis)))
+        call.run(&mut |device, launch| device.gather(launch, &mut out, &x, &index, i64::from(self.axis)))
     }
 }
 
@@ -168,7 +170,9 @@ impl Run<Any> for IndexSelectGrad<'_> {
         let index = self.index.view()?;
         let dout = self.dout.view()?;
         let mut dx = self.dx.view(outputs::like(&dout))?;
-        call.run(|device, launch| device.gather_grad(launch, &mut dx, &index, &dout, i64::from(self.axis)))
+        call.run(&mut |device, launch| {
+            device.gather_grad(launch, &mut dx, &index, &dout, i64::from(self.axis))
+        })
     }
 }
 
@@ -185,7 +189,7 @@ impl Run<Any> for IndexSample<'_> {
         let x = self.x.view()?;
         let index = self.index.view()?;
         let mut out = self.out.view(outputs::like(&x))?;
-        call.run(|device, launch| device.index_sample(launch, &mut out, &x, &index))
+        call.run(&mut |device, launch| device.index_sample(launch, &mut out, &x, &index))
     }
 }
 
@@ -202,7 +206,7 @@ impl Run<Any> for IndexSampleGrad<'_> {
         let index = self.index.view()?;
         let dout = self.dout.view()?;
         let mut dx = self.dx.view(outputs::like(&dout))?;
-        call.run(|device, launch| device.index_sample_grad(launch, &mut dx, &index, &dout))
+        call.run(&mut |device, launch| device.index_sample_grad(launch, &mut dx, &index, &dout))
     }
 }
 
@@ -218,7 +222,7 @@ impl Run<Any> for OneHot<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
         let mut out = self.out.view(self.out.tensor().data_type()?)?;
-        call.run(|device, launch| device.one_hot(launch, &mut out, &x))
+        call.run(&mut |device, launch| device.one_hot(launch, &mut out, &x))
     }
 }
 
@@ -235,7 +239,9 @@ impl Run<Any> for TakeAlongAxis<'_> {
         let x = self.x.view()?;
         let index = self.index.view()?;
         let mut out = self.out.view(outputs::like(&x))?;
-        call.run(|device, launch| device.take_along_axis(launch, &mut out, &x, &index, i64::from(self.axis)))
+        call.run(&mut |device, launch| {
+            device.take_along_axis(launch, &mut out, &x, &index, i64::from(self.axis))
+        })
     }
 }
 
@@ -252,7 +258,7 @@ impl Run<Any> for TakeAlongAxisGrad<'_> {
         let index = self.index.view()?;
         let dout = self.dout.view()?;
         let mut dx = self.dx.view(outputs::like(&dout))?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.take_along_axis_grad(launch, &mut dx, &index, &dout, i64::from(self.axis))
         })
     }
@@ -270,10 +276,10 @@ impl Run<Any> for MaskedSelect<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
         let mask = self.mask.view()?;
-        let dims = call.run(|device, launch| device.masked_select_out_shape(launch, &x, &mask))?;
+        let dims = call.run(&mut |device, launch| device.masked_select_out_shape(launch, &x, &mask))?;
         self.out.reshape(&dims)?;
         let mut out = self.out.view(outputs::like(&x))?;
-        call.run(|device, launch| device.masked_select(launch, &mut out, &x, &mask))
+        call.run(&mut |device, launch| device.masked_select(launch, &mut out, &x, &mask))
     }
 }
 
@@ -290,7 +296,7 @@ impl Run<Any> for MaskedSelectGrad<'_> {
         let mask = self.mask.view()?;
         let dout = self.dout.view()?;
         let mut dx = self.dx.view(outputs::like(&dout))?;
-        call.run(|device, launch| device.masked_select_grad(launch, &mut dx, &mask, &dout))
+        call.run(&mut |device, launch| device.masked_select_grad(launch, &mut dx, &mask, &dout))
     }
 }
 
@@ -305,9 +311,9 @@ kernel! {
 impl Run<Any> for Nonzero<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
-        let dims = call.run(|device, launch| device.nonzero_out_shape(launch, &x))?;
+        let dims = call.run(&mut |device, launch| device.nonzero_out_shape(launch, &x))?;
         self.out.reshape(&dims)?;
         let mut out = self.out.view(DataType::INT64)?;
-        call.run(|device, launch| device.nonzero(launch, &mut out, &x))
+        call.run(&mut |device, launch| device.nonzero(launch, &mut out, &x))
     }
 }

@@ -121,7 +121,7 @@ impl Run<Any> for NearestInterpUntilV3_2<'_> {
             .transpose()?;
         let scale_tensor = self.scale_tensor.map(Tensor::view).transpose()?;
         let scale: Vec<f64> = self.scale.iter().copied().map(f64::from).collect();
-        let dims = call.run(|device, launch| {
+        let dims = call.run(&mut |device, launch| {
             device.interpolate_out_shape(
                 launch,
                 &x,
@@ -142,7 +142,7 @@ impl Run<Any> for NearestInterpUntilV3_2<'_> {
         })?;
         self.out.reshape(&dims)?;
         let mut out = self.out.view(outputs::like(&x))?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.interpolate(
                 launch,
                 &mut out,
@@ -196,7 +196,7 @@ impl Run<Any> for NearestInterp<'_> {
             .map(|list| list.into_iter().map(Tensor::view).collect::<Result<Vec<_>>>())
             .transpose()?;
         let scale_tensor = self.scale_tensor.map(Tensor::view).transpose()?;
-        let dims = call.run(|device, launch| {
+        let dims = call.run(&mut |device, launch| {
             device.interpolate_out_shape(
                 launch,
                 &x,
@@ -217,7 +217,7 @@ impl Run<Any> for NearestInterp<'_> {
         })?;
         self.out.reshape(&dims)?;
         let mut out = self.out.view(outputs::like(&x))?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.interpolate(
                 launch,
                 &mut out,
@@ -273,7 +273,7 @@ impl Run<Any> for NearestInterpGradUntilV3_2<'_> {
         let dout = self.dout.view()?;
         let scale: Vec<f64> = self.scale.iter().copied().map(f64::from).collect();
         let mut dx = self.dx.view(outputs::like(&dout))?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.interpolate_grad(
                 launch,
                 &mut dx,
@@ -324,7 +324,7 @@ impl Run<Any> for NearestInterpGrad<'_> {
         let scale_tensor = self.scale_tensor.map(Tensor::view).transpose()?;
         let dout = self.dout.view()?;
         let mut dx = self.dx.view(outputs::like(&dout))?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.interpolate_grad(
                 launch,
                 &mut dx,
@@ -375,7 +375,7 @@ impl Run<Any> for LinearInterpUntilV3_2<'_> {
             .transpose()?;
         let scale_tensor = self.scale_tensor.map(Tensor::view).transpose()?;
         let scale: Vec<f64> = self.scale.iter().copied().map(f64::from).collect();
-        let dims = call.run(|device, launch| {
+        let dims = call.run(&mut |device, launch| {
             device.interpolate_out_shape(
                 launch,
                 &x,
@@ -396,7 +396,7 @@ impl Run<Any> for LinearInterpUntilV3_2<'_> {
         })?;
         self.out.reshape(&dims)?;
         let mut out = self.out.view(outputs::like(&x))?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.interpolate(
                 launch,
                 &mut out,
@@ -450,7 +450,7 @@ impl Run<Any> for LinearInterp<'_> {
             .map(|list| list.into_iter().map(Tensor::view).collect::<Result<Vec<_>>>())
             .transpose()?;
         let scale_tensor = self.scale_tensor.map(Tensor::view).transpose()?;
-        let dims = call.run(|device, launch| {
+        let dims = call.run(&mut |device, launch| {
             device.interpolate_out_shape(
                 launch,
                 &x,
@@ -471,7 +471,7 @@ impl Run<Any> for LinearInterp<'_> {
         })?;
         self.out.reshape(&dims)?;
         let mut out = self.out.view(outputs::like(&x))?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.interpolate(
                 launch,
                 &mut out,
@@ -527,7 +527,7 @@ impl Run<Any> for LinearInterpGradUntilV3_2<'_> {
         let dout = self.dout.view()?;
         let scale: Vec<f64> = self.scale.iter().copied().map(f64::from).collect();
         let mut dx = self.dx.view(outputs::like(&dout))?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.interpolate_grad(
                 launch,
                 &mut dx,
@@ -578,7 +578,7 @@ impl Run<Any> for LinearInterpGrad<'_> {
         let scale_tensor = self.scale_tensor.map(Tensor::view).transpose()?;
         let dout = self.dout.view()?;
         let mut dx = self.dx.view(outputs::like(&dout))?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.interpolate_grad(
                 launch,
                 &mut dx,
@@ -629,7 +629,7 @@ impl Run<Any> for BilinearInterpUntilV3_2<'_> {
             .transpose()?;
         let scale_tensor = self.scale_tensor.map(Tensor::view).transpose()?;
         let scale: Vec<f64> = self.scale.iter().copied().map(f64::from).collect();
-        let dims = call.run(|device, launch| {
+        let dims = call.run(&mut |device, launch| {
             device.interpolate_out_shape(
                 launch,
                 &x,
@@ -650,7 +650,7 @@ impl Run<Any> for BilinearInterpUntilV3_2<'_> {
         })?;
         self.out.reshape(&dims)?;
         let mut out = self.out.view(outputs::like(&x))?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.interpolate(
                 launch,
                 &mut out,
@@ -704,7 +704,7 @@ impl Run<Any> for BilinearInterp<'_> {
             .map(|list| list.into_iter().map(Tensor::view).collect::<Result<Vec<_>>>())
             .transpose()?;
         let scale_tensor = self.scale_tensor.map(Tensor::view).transpose()?;
-        let dims = call.run(|device, launch| {
+        let dims = call.run(&mut |device, launch| {
             device.interpolate_out_shape(
                 launch,
                 &x,
@@ -725,7 +725,7 @@ impl Run<Any> for BilinearInterp<'_> {
         })?;
         self.out.reshape(&dims)?;
         let mut out = self.out.view(outputs::like(&x))?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.interpolate(
                 launch,
                 &mut out,
@@ -781,7 +781,7 @@ impl Run<Any> for BilinearInterpGradUntilV3_2<'_> {
         let dout = self.dout.view()?;
         let scale: Vec<f64> = self.scale.iter().copied().map(f64::from).collect();
         let mut dx = self.dx.view(outputs::like(&dout))?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.interpolate_grad(
                 launch,
                 &mut dx,
@@ -832,7 +832,7 @@ impl Run<Any> for BilinearInterpGrad<'_> {
         let scale_tensor = self.scale_tensor.map(Tensor::view).transpose()?;
         let dout = self.dout.view()?;
         let mut dx = self.dx.view(outputs::like(&dout))?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.interpolate_grad(
                 launch,
                 &mut dx,
@@ -883,7 +883,7 @@ impl Run<Any> for TrilinearInterpUntilV3_2<'_> {
             .transpose()?;
         let scale_tensor = self.scale_tensor.map(Tensor::view).transpose()?;
         let scale: Vec<f64> = self.scale.iter().copied().map(f64::from).collect();
-        let dims = call.run(|device, launch| {
+        let dims = call.run(&mut |device, launch| {
             device.interpolate_out_shape(
                 launch,
                 &x,
@@ -904,7 +904,7 @@ impl Run<Any> for TrilinearInterpUntilV3_2<'_> {
         })?;
         self.out.reshape(&dims)?;
         let mut out = self.out.view(outputs::like(&x))?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.interpolate(
                 launch,
                 &mut out,
@@ -958,7 +958,7 @@ impl Run<Any> for TrilinearInterp<'_> {
             .map(|list| list.into_iter().map(Tensor::view).collect::<Result<Vec<_>>>())
             .transpose()?;
         let scale_tensor = self.scale_tensor.map(Tensor::view).transpose()?;
-        let dims = call.run(|device, launch| {
+        let dims = call.run(&mut |device, launch| {
             device.interpolate_out_shape(
                 launch,
                 &x,
@@ -979,7 +979,7 @@ impl Run<Any> for TrilinearInterp<'_> {
         })?;
         self.out.reshape(&dims)?;
         let mut out = self.out.view(outputs::like(&x))?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.interpolate(
                 launch,
                 &mut out,
@@ -1035,7 +1035,7 @@ impl Run<Any> for TrilinearInterpGradUntilV3_2<'_> {
         let dout = self.dout.view()?;
         let scale: Vec<f64> = self.scale.iter().copied().map(f64::from).collect();
         let mut dx = self.dx.view(outputs::like(&dout))?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.interpolate_grad(
                 launch,
                 &mut dx,
@@ -1086,7 +1086,7 @@ impl Run<Any> for TrilinearInterpGrad<'_> {
         let scale_tensor = self.scale_tensor.map(Tensor::view).transpose()?;
         let dout = self.dout.view()?;
         let mut dx = self.dx.view(outputs::like(&dout))?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.interpolate_grad(
                 launch,
                 &mut dx,
@@ -1137,7 +1137,7 @@ impl Run<Any> for BicubicInterpUntilV3_2<'_> {
             .transpose()?;
         let scale_tensor = self.scale_tensor.map(Tensor::view).transpose()?;
         let scale: Vec<f64> = self.scale.iter().copied().map(f64::from).collect();
-        let dims = call.run(|device, launch| {
+        let dims = call.run(&mut |device, launch| {
             device.interpolate_out_shape(
                 launch,
                 &x,
@@ -1158,7 +1158,7 @@ impl Run<Any> for BicubicInterpUntilV3_2<'_> {
         })?;
         self.out.reshape(&dims)?;
         let mut out = self.out.view(outputs::like(&x))?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.interpolate(
                 launch,
                 &mut out,
@@ -1212,7 +1212,7 @@ impl Run<Any> for BicubicInterp<'_> {
             .map(|list| list.into_iter().map(Tensor::view).collect::<Result<Vec<_>>>())
             .transpose()?;
         let scale_tensor = self.scale_tensor.map(Tensor::view).transpose()?;
-        let dims = call.run(|device, launch| {
+        let dims = call.run(&mut |device, launch| {
             device.interpolate_out_shape(
                 launch,
                 &x,
@@ -1233,7 +1233,7 @@ impl Run<Any> for BicubicInterp<'_> {
         })?;
         self.out.reshape(&dims)?;
         let mut out = self.out.view(outputs::like(&x))?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.interpolate(
                 launch,
                 &mut out,
@@ -1289,7 +1289,7 @@ impl Run<Any> for BicubicInterpGradUntilV3_2<'_> {
         let dout = self.dout.view()?;
         let scale: Vec<f64> = self.scale.iter().copied().map(f64::from).collect();
         let mut dx = self.dx.view(outputs::like(&dout))?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.interpolate_grad(
                 launch,
                 &mut dx,
@@ -1340,7 +1340,7 @@ impl Run<Any> for BicubicInterpGrad<'_> {
         let scale_tensor = self.scale_tensor.map(Tensor::view).transpose()?;
         let dout = self.dout.view()?;
         let mut dx = self.dx.view(outputs::like(&dout))?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.interpolate_grad(
                 launch,
                 &mut dx,

@@ -37,7 +37,7 @@ impl Run<Any> for Concat<'_> {
         let axis = self.axis.to_i64()?;
         self.out.reshape(&shapes::concat(&x, axis)?)?;
         let mut out = self.out.view(outputs::like_first(x.iter())?)?;
-        call.run(|device, launch| device.concat(launch, &mut out, &x, axis))
+        call.run(&mut |device, launch| device.concat(launch, &mut out, &x, axis))
     }
 }
 
@@ -55,7 +55,7 @@ impl Run<Any> for Split<'_> {
         let axis = self.axis.to_i64()?;
         let ty = outputs::like(&x);
         let mut out = outputs::views(self.out, |_| Ok(ty))?;
-        call.run(|device, launch| device.split(launch, &mut out, &x, axis))
+        call.run(&mut |device, launch| device.split(launch, &mut out, &x, axis))
     }
 }
 
@@ -73,7 +73,7 @@ impl Run<Any> for SplitWithNum<'_> {
         let axis = self.axis.to_i64()?;
         let ty = outputs::like(&x);
         let mut out = outputs::views(self.out, |_| Ok(ty))?;
-        call.run(|device, launch| device.split(launch, &mut out, &x, axis))
+        call.run(&mut |device, launch| device.split(launch, &mut out, &x, axis))
     }
 }
 
@@ -89,7 +89,7 @@ impl Run<Any> for Stack<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.into_iter().map(Tensor::view).collect::<Result<Vec<_>>>()?;
         let mut out = self.out.view(outputs::like_first(x.iter())?)?;
-        call.run(|device, launch| device.stack(launch, &mut out, &x, i64::from(self.axis)))
+        call.run(&mut |device, launch| device.stack(launch, &mut out, &x, i64::from(self.axis)))
     }
 }
 
@@ -106,7 +106,7 @@ impl Run<Any> for StackGrad<'_> {
         let x = self.x.view()?;
         let ty = outputs::like(&x);
         let mut out = outputs::views(self.out, |_| Ok(ty))?;
-        call.run(|device, launch| device.unstack(launch, &mut out, &x, i64::from(self.axis)))
+        call.run(&mut |device, launch| device.unstack(launch, &mut out, &x, i64::from(self.axis)))
     }
 }
 
@@ -123,7 +123,7 @@ impl Run<Any> for Unstack<'_> {
         let x = self.x.view()?;
         let ty = outputs::like(&x);
         let mut out = outputs::views(self.out, |_| Ok(ty))?;
-        call.run(|device, launch| device.unstack(launch, &mut out, &x, i64::from(self.axis)))
+        call.run(&mut |device, launch| device.unstack(launch, &mut out, &x, i64::from(self.axis)))
     }
 }
 
@@ -139,7 +139,7 @@ impl Run<Any> for UnstackGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.into_iter().map(Tensor::view).collect::<Result<Vec<_>>>()?;
         let mut out = self.out.view(outputs::like_first(x.iter())?)?;
-        call.run(|device, launch| device.stack(launch, &mut out, &x, i64::from(self.axis)))
+        call.run(&mut |device, launch| device.stack(launch, &mut out, &x, i64::from(self.axis)))
     }
 }
 
@@ -156,7 +156,7 @@ impl Run<Any> for Unbind<'_> {
         let x = self.x.view()?;
         let ty = outputs::like(&x);
         let mut out = outputs::views(self.out, |_| Ok(ty))?;
-        call.run(|device, launch| device.unstack(launch, &mut out, &x, i64::from(self.axis)))
+        call.run(&mut |device, launch| device.unstack(launch, &mut out, &x, i64::from(self.axis)))
     }
 }
 
@@ -173,7 +173,7 @@ impl Run<Any> for Meshgrid<'_> {
         let x = self.x.into_iter().map(Tensor::view).collect::<Result<Vec<_>>>()?;
         let ty = outputs::like_first(x.iter())?;
         let mut out = outputs::views(self.out, |_| Ok(ty))?;
-        call.run(|device, launch| device.meshgrid(launch, &mut out, &x))
+        call.run(&mut |device, launch| device.meshgrid(launch, &mut out, &x))
     }
 }
 
@@ -190,6 +190,6 @@ impl Run<Any> for MeshgridGrad<'_> {
         let dout = self.dout.into_iter().map(Tensor::view).collect::<Result<Vec<_>>>()?;
         let ty = outputs::like_first(dout.iter())?;
         let mut dx = outputs::views(self.dx, |_| Ok(ty))?;
-        call.run(|device, launch| device.meshgrid_grad(launch, &mut dx, &dout))
+        call.run(&mut |device, launch| device.meshgrid_grad(launch, &mut dx, &dout))
     }
 }

@@ -47,7 +47,7 @@ impl Run<Any> for LogicalAnd<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let a = self.a.view()?;
         let b = self.b.view()?;
-        elementwise::test(call, self.out, |device, launch, out| device.logical_and(launch, out, &a, &b))
+        elementwise::test(call, self.out, &mut |device, launch, out| device.logical_and(launch, out, &a, &b))
     }
 }
 
@@ -63,7 +63,7 @@ impl Run<Any> for LogicalOr<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let a = self.a.view()?;
         let b = self.b.view()?;
-        elementwise::test(call, self.out, |device, launch, out| device.logical_or(launch, out, &a, &b))
+        elementwise::test(call, self.out, &mut |device, launch, out| device.logical_or(launch, out, &a, &b))
     }
 }
 
@@ -79,7 +79,7 @@ impl Run<Any> for LogicalXor<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let a = self.a.view()?;
         let b = self.b.view()?;
-        elementwise::test(call, self.out, |device, launch, out| device.logical_xor(launch, out, &a, &b))
+        elementwise::test(call, self.out, &mut |device, launch, out| device.logical_xor(launch, out, &a, &b))
     }
 }
 
@@ -94,7 +94,7 @@ kernel! {
 impl Run<Any> for LogicalNot<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
-        elementwise::test(call, self.out, |device, launch, out| device.logical_not(launch, out, &x))
+        elementwise::test(call, self.out, &mut |device, launch, out| device.logical_not(launch, out, &x))
     }
 }
 
@@ -110,7 +110,7 @@ impl Run<Any> for BitwiseAnd<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let a = self.a.view()?;
         let b = self.b.view()?;
-        elementwise::result(call, self.out, &[&a, &b], |device, launch, out| {
+        elementwise::result(call, self.out, &[&a, &b], &mut |device, launch, out| {
             device.bitwise_and(launch, out, &a, &b)
         })
     }
@@ -128,7 +128,7 @@ impl Run<Any> for BitwiseOr<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let a = self.a.view()?;
         let b = self.b.view()?;
-        elementwise::result(call, self.out, &[&a, &b], |device, launch, out| {
+        elementwise::result(call, self.out, &[&a, &b], &mut |device, launch, out| {
             device.bitwise_or(launch, out, &a, &b)
         })
     }
@@ -146,7 +146,7 @@ impl Run<Any> for BitwiseXor<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let a = self.a.view()?;
         let b = self.b.view()?;
-        elementwise::result(call, self.out, &[&a, &b], |device, launch, out| {
+        elementwise::result(call, self.out, &[&a, &b], &mut |device, launch, out| {
             device.bitwise_xor(launch, out, &a, &b)
         })
     }
@@ -163,7 +163,9 @@ kernel! {
 impl Run<Any> for BitwiseNot<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
-        elementwise::result(call, self.out, &[&x], |device, launch, out| device.bitwise_not(launch, out, &x))
+        elementwise::result(call, self.out, &[&x], &mut |device, launch, out| {
+            device.bitwise_not(launch, out, &x)
+        })
     }
 }
 
@@ -180,7 +182,7 @@ impl Run<Any> for Where<'_> {
         let condition = self.condition.view()?;
         let a = self.a.view()?;
         let b = self.b.view()?;
-        elementwise::result(call, self.out, &[&condition, &a, &b], |device, launch, out| {
+        elementwise::result(call, self.out, &[&condition, &a, &b], &mut |device, launch, out| {
             device.select(launch, out, &condition, &a, &b)
         })
     }
@@ -198,11 +200,14 @@ impl Run<Any> for WhereGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let condition = self.condition.view()?;
         let dout = self.dout.view()?;
-        let da =
-            elementwise::early_gradient(call, self.da, -1, &[&condition, &dout], |device, launch, da| {
-                device.select_da(launch, da, &condition, &dout)
-            })?;
-        elementwise::gradient(call, self.db, -1, &[&condition, &dout], |device, launch, db| {
+        let da = elementwise::early_gradient(
+            call,
+            self.da,
+            -1,
+            &[&condition, &dout],
+            &mut |device, launch, da| device.select_da(launch, da, &condition, &dout),
+        )?;
+        elementwise::gradient(call, self.db, -1, &[&condition, &dout], &mut |device, launch, db| {
             device.select_db(launch, db, &condition, &dout)
         })?;
         da.store()?;
@@ -223,7 +228,7 @@ impl Run<Any> for MaskedFill<'_> {
         let x = self.x.view()?;
         let mask = self.mask.view()?;
         let value = self.value.view()?;
-        elementwise::result(call, self.out, &[&x, &mask, &value], |device, launch, out| {
+        elementwise::result(call, self.out, &[&x, &mask, &value], &mut |device, launch, out| {
             device.masked_fill(launch, out, &x, &mask, &value)
         })
     }
@@ -241,10 +246,11 @@ impl Run<Any> for MaskedFillGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let mask = self.mask.view()?;
         let dout = self.dout.view()?;
-        let dx = elementwise::early_gradient(call, self.dx, -1, &[&mask, &dout], |device, launch, dx| {
-            device.masked_fill_dx(launch, dx, &mask, &dout)
-        })?;
-        elementwise::gradient(call, self.dvalue, -1, &[&mask, &dout], |device, launch, dvalue| {
+        let dx =
+            elementwise::early_gradient(call, self.dx, -1, &[&mask, &dout], &mut |device, launch, dx| {
+                device.masked_fill_dx(launch, dx, &mask, &dout)
+            })?;
+        elementwise::gradient(call, self.dvalue, -1, &[&mask, &dout], &mut |device, launch, dvalue| {
             device.masked_fill_dvalue(launch, dvalue, &mask, &dout)
         })?;
         dx.store()?;
@@ -264,7 +270,7 @@ impl Run<Any> for BitwiseLeftShift<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let a = self.a.view()?;
         let b = self.b.view()?;
-        elementwise::result(call, self.out, &[&a, &b], |device, launch, out| {
+        elementwise::result(call, self.out, &[&a, &b], &mut |device, launch, out| {
             device.bitwise_left_shift(launch, out, &a, &b)
         })
     }

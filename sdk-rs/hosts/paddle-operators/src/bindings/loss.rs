@@ -50,7 +50,7 @@ impl Run<Any> for BceLoss<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
         let label = self.label.view()?;
-        elementwise::result(call, self.out, &[&x, &label], |device, launch, out| {
+        elementwise::result(call, self.out, &[&x, &label], &mut |device, launch, out| {
             device.bce_loss(launch, out, &x, &label)
         })
     }
@@ -69,7 +69,7 @@ impl Run<Any> for BceLossGrad<'_> {
         let x = self.x.view()?;
         let label = self.label.view()?;
         let dout = self.dout.view()?;
-        elementwise::gradient(call, self.dx, -1, &[&x, &label, &dout], |device, launch, dx| {
+        elementwise::gradient(call, self.dx, -1, &[&x, &label, &dout], &mut |device, launch, dx| {
             device.bce_loss_dx(launch, dx, &x, &label, &dout)
         })
     }
@@ -87,7 +87,7 @@ impl Run<Any> for LogLoss<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
         let label = self.label.view()?;
-        elementwise::result(call, self.out, &[&x, &label], |device, launch, out| {
+        elementwise::result(call, self.out, &[&x, &label], &mut |device, launch, out| {
             device.log_loss(launch, out, &x, &label, f64::from(self.epsilon))
         })
     }
@@ -106,7 +106,7 @@ impl Run<Any> for LogLossGrad<'_> {
         let x = self.x.view()?;
         let label = self.label.view()?;
         let dout = self.dout.view()?;
-        elementwise::gradient(call, self.dx, -1, &[&x, &label, &dout], |device, launch, dx| {
+        elementwise::gradient(call, self.dx, -1, &[&x, &label, &dout], &mut |device, launch, dx| {
             device.log_loss_dx(launch, dx, &x, &label, &dout, f64::from(self.epsilon))
         })
     }
@@ -133,7 +133,7 @@ impl Run<Any> for CrossEntropyWithSoftmax<'_> {
         let mut softmax =
             outputs::wanted(self.softmax)?.map(|out| out.view(outputs::like(&logits))).transpose()?;
         let mut loss = outputs::wanted(self.loss)?.map(|out| out.view(outputs::like(&logits))).transpose()?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.cross_entropy_with_softmax(
                 launch,
                 softmax.as_mut(),
@@ -171,7 +171,7 @@ impl Run<Any> for CrossEntropyWithSoftmaxGrad<'_> {
         let softmax = self.softmax.view()?;
         let dloss = self.dloss.view()?;
         let mut dlogits = self.dlogits.view(outputs::like(&softmax))?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.cross_entropy_with_softmax_grad(
                 launch,
                 &mut dlogits,
@@ -205,7 +205,7 @@ impl Run<Any> for NllLoss<'_> {
         let mut out = self.out.view(outputs::like(&x))?;
         let mut total_weight =
             outputs::wanted(self.total_weight)?.map(|out| out.view(outputs::like(&x))).transpose()?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.nll_loss(
                 launch,
                 &mut out,
@@ -241,7 +241,7 @@ impl Run<Any> for NllLossGrad<'_> {
         let total_weight = self.total_weight.view()?;
         let dout = self.dout.view()?;
         let mut dx = self.dx.view(outputs::like(&dout))?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.nll_loss_grad(
                 launch,
                 &mut dx,
@@ -269,7 +269,7 @@ impl Run<Any> for LabelSmooth<'_> {
         let label = self.label.view()?;
         let prior_dist = self.prior_dist.map(Tensor::view).transpose()?;
         let mut out = self.out.view(outputs::like(&label))?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.label_smooth_classes(
                 launch,
                 &mut out,
@@ -292,7 +292,7 @@ kernel! {
 impl Run<Any> for LabelSmoothGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let dout = self.dout.view()?;
-        elementwise::gradient(call, self.dlabel, -1, &[&dout], |device, launch, dlabel| {
+        elementwise::gradient(call, self.dlabel, -1, &[&dout], &mut |device, launch, dlabel| {
             device.label_smooth_dlabel(launch, dlabel, &dout, f64::from(self.epsilon))
         })
     }
@@ -317,7 +317,7 @@ impl Run<Any> for Warpctc<'_> {
         let label = self.label.view()?;
         let logits_length = self.logits_length.map(Tensor::view).transpose()?;
         let labels_length = self.labels_length.map(Tensor::view).transpose()?;
-        let dims = call.run(|device, launch| {
+        let dims = call.run(&mut |device, launch| {
             device.ctc_loss_of_logits_loss_shape(
                 launch,
                 &logits,
@@ -328,7 +328,7 @@ impl Run<Any> for Warpctc<'_> {
             )
         })?;
         self.loss.reshape(&dims)?;
-        let dims = call.run(|device, launch| {
+        let dims = call.run(&mut |device, launch| {
             device.ctc_loss_of_logits_gradient_shape(
                 launch,
                 &logits,
@@ -341,7 +341,7 @@ impl Run<Any> for Warpctc<'_> {
         self.gradient.reshape(&dims)?;
         let mut loss = self.loss.view(outputs::like(&logits))?;
         let mut gradient = self.gradient.view(outputs::like(&logits))?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.ctc_loss_of_logits(
                 launch,
                 &mut loss,
@@ -375,7 +375,7 @@ impl Run<Any> for WarpctcGrad<'_> {
         let gradient = self.gradient.view()?;
         let dloss = self.dloss.view()?;
         let mut dlogits = self.dlogits.view(outputs::like(&gradient))?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.ctc_loss_of_logits_grad(
                 launch,
                 &mut dlogits,
@@ -402,7 +402,7 @@ impl Run<Any> for SigmoidCrossEntropyWithLogits<'_> {
         let label = self.label.view()?;
         let weight = self.weight.map(Tensor::view).transpose()?;
         let mut out = self.out.view(outputs::like(&x))?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.sigmoid_cross_entropy_with_logits(
                 launch,
                 &mut out,
@@ -431,7 +431,7 @@ impl Run<Any> for SigmoidCrossEntropyWithLogitsGrad<'_> {
         let weight = self.weight.map(Tensor::view).transpose()?;
         let dout = self.dout.view()?;
         let mut dx = self.dx.view(outputs::like(&x))?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.sigmoid_cross_entropy_with_logits_grad(
                 launch,
                 &mut dx,

@@ -48,12 +48,14 @@ impl Run<Any> for Matmul<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let a = self.a.view()?;
         let b = self.b.view()?;
-        let dims = call.run(|device, launch| {
+        let dims = call.run(&mut |device, launch| {
             device.matmul_out_shape(launch, &a, &b, self.transpose_a, self.transpose_b)
         })?;
         self.out.reshape(&dims)?;
         let mut out = self.out.view(outputs::like(&a))?;
-        call.run(|device, launch| device.matmul(launch, &mut out, &a, &b, self.transpose_a, self.transpose_b))
+        call.run(&mut |device, launch| {
+            device.matmul(launch, &mut out, &a, &b, self.transpose_a, self.transpose_b)
+        })
     }
 }
 
@@ -72,7 +74,7 @@ impl Run<Any> for MatmulGrad<'_> {
         let dout = self.dout.view()?;
         let mut da = outputs::wanted(self.da)?.map(|out| out.view(outputs::like(&a))).transpose()?;
         let mut db = outputs::wanted(self.db)?.map(|out| out.view(outputs::like(&b))).transpose()?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.matmul_grad(
                 launch,
                 da.as_mut(),
@@ -99,10 +101,10 @@ impl Run<Any> for Bmm<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let a = self.a.view()?;
         let b = self.b.view()?;
-        let dims = call.run(|device, launch| device.matmul_out_shape(launch, &a, &b, false, false))?;
+        let dims = call.run(&mut |device, launch| device.matmul_out_shape(launch, &a, &b, false, false))?;
         self.out.reshape(&dims)?;
         let mut out = self.out.view(outputs::like(&a))?;
-        call.run(|device, launch| device.matmul(launch, &mut out, &a, &b, false, false))
+        call.run(&mut |device, launch| device.matmul(launch, &mut out, &a, &b, false, false))
     }
 }
 
@@ -121,7 +123,7 @@ impl Run<Any> for BmmGrad<'_> {
         let dout = self.dout.view()?;
         let mut da = outputs::wanted(self.da)?.map(|out| out.view(outputs::like(&a))).transpose()?;
         let mut db = outputs::wanted(self.db)?.map(|out| out.view(outputs::like(&b))).transpose()?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.matmul_grad(launch, da.as_mut(), db.as_mut(), &a, &b, &dout, false, false)
         })
     }
@@ -139,10 +141,10 @@ impl Run<Any> for Mv<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let a = self.a.view()?;
         let b = self.b.view()?;
-        let dims = call.run(|device, launch| device.matmul_out_shape(launch, &a, &b, false, false))?;
+        let dims = call.run(&mut |device, launch| device.matmul_out_shape(launch, &a, &b, false, false))?;
         self.out.reshape(&dims)?;
         let mut out = self.out.view(outputs::like(&a))?;
-        call.run(|device, launch| device.matmul(launch, &mut out, &a, &b, false, false))
+        call.run(&mut |device, launch| device.matmul(launch, &mut out, &a, &b, false, false))
     }
 }
 
@@ -161,7 +163,7 @@ impl Run<Any> for MvGrad<'_> {
         let dout = self.dout.view()?;
         let mut da = outputs::wanted(self.da)?.map(|out| out.view(outputs::like(&a))).transpose()?;
         let mut db = outputs::wanted(self.db)?.map(|out| out.view(outputs::like(&b))).transpose()?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.matmul_grad(launch, da.as_mut(), db.as_mut(), &a, &b, &dout, false, false)
         })
     }
@@ -180,7 +182,7 @@ impl Run<Any> for Dot<'_> {
         let x = self.x.view()?;
         let other = self.other.view()?;
         let mut out = self.out.view(outputs::like(&x))?;
-        call.run(|device, launch| device.dot(launch, &mut out, &x, &other))
+        call.run(&mut |device, launch| device.dot(launch, &mut out, &x, &other))
     }
 }
 
@@ -200,7 +202,9 @@ impl Run<Any> for DotGrad<'_> {
         let mut dx = outputs::wanted(self.dx)?.map(|out| out.view(outputs::like(&x))).transpose()?;
         let mut dother =
             outputs::wanted(self.dother)?.map(|out| out.view(outputs::like(&other))).transpose()?;
-        call.run(|device, launch| device.dot_grad(launch, dx.as_mut(), dother.as_mut(), &x, &other, &dout))
+        call.run(&mut |device, launch| {
+            device.dot_grad(launch, dx.as_mut(), dother.as_mut(), &x, &other, &dout)
+        })
     }
 }
 
@@ -217,7 +221,7 @@ impl Run<Any> for Cross<'_> {
         let x = self.x.view()?;
         let other = self.other.view()?;
         let mut out = self.out.view(outputs::like(&x))?;
-        call.run(|device, launch| device.cross(launch, &mut out, &x, &other, i64::from(self.axis)))
+        call.run(&mut |device, launch| device.cross(launch, &mut out, &x, &other, i64::from(self.axis)))
     }
 }
 
@@ -237,7 +241,7 @@ impl Run<Any> for CrossGrad<'_> {
         let mut dx = outputs::wanted(self.dx)?.map(|out| out.view(outputs::like(&x))).transpose()?;
         let mut dother =
             outputs::wanted(self.dother)?.map(|out| out.view(outputs::like(&other))).transpose()?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.cross_grad(launch, dx.as_mut(), dother.as_mut(), &x, &other, &dout, i64::from(self.axis))
         })
     }
@@ -256,7 +260,7 @@ impl Run<Any> for Kron<'_> {
         let x = self.x.view()?;
         let other = self.other.view()?;
         let mut out = self.out.view(outputs::like(&x))?;
-        call.run(|device, launch| device.kron(launch, &mut out, &x, &other))
+        call.run(&mut |device, launch| device.kron(launch, &mut out, &x, &other))
     }
 }
 
@@ -276,7 +280,9 @@ impl Run<Any> for KronGrad<'_> {
         let mut dx = outputs::wanted(self.dx)?.map(|out| out.view(outputs::like(&x))).transpose()?;
         let mut dother =
             outputs::wanted(self.dother)?.map(|out| out.view(outputs::like(&other))).transpose()?;
-        call.run(|device, launch| device.kron_grad(launch, dx.as_mut(), dother.as_mut(), &x, &other, &dout))
+        call.run(&mut |device, launch| {
+            device.kron_grad(launch, dx.as_mut(), dother.as_mut(), &x, &other, &dout)
+        })
     }
 }
 
@@ -293,7 +299,7 @@ impl Run<Any> for MatmulWithFlatten<'_> {
         let a = self.a.view()?;
         let b = self.b.view()?;
         let mut out = self.out.view(outputs::like(&a))?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.matmul_with_flatten(
                 launch,
                 &mut out,
@@ -321,7 +327,7 @@ impl Run<Any> for MatmulWithFlattenGrad<'_> {
         let dout = self.dout.view()?;
         let mut da = outputs::wanted(self.da)?.map(|out| out.view(outputs::like(&a))).transpose()?;
         let mut db = outputs::wanted(self.db)?.map(|out| out.view(outputs::like(&b))).transpose()?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.matmul_with_flatten_grad(
                 launch,
                 da.as_mut(),
@@ -350,7 +356,7 @@ impl Run<Any> for Addmm<'_> {
         let a = self.a.view()?;
         let b = self.b.view()?;
         let mut out = self.out.view(outputs::like(&input))?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.addmm(launch, &mut out, &input, &a, &b, f64::from(self.beta), f64::from(self.alpha))
         })
     }
@@ -373,7 +379,7 @@ impl Run<Any> for AddmmGrad<'_> {
             outputs::wanted(self.dinput)?.map(|out| out.view(outputs::like(&dout))).transpose()?;
         let mut da = outputs::wanted(self.da)?.map(|out| out.view(outputs::like(&a))).transpose()?;
         let mut db = outputs::wanted(self.db)?.map(|out| out.view(outputs::like(&b))).transpose()?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.addmm_grad(
                 launch,
                 dinput.as_mut(),
@@ -403,7 +409,7 @@ impl Run<Any> for Baddbmm<'_> {
         let a = self.a.view()?;
         let b = self.b.view()?;
         let mut out = self.out.view(outputs::like(&input))?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.addmm(launch, &mut out, &input, &a, &b, f64::from(self.beta), f64::from(self.alpha))
         })
     }
@@ -426,7 +432,7 @@ impl Run<Any> for BaddbmmGrad<'_> {
             outputs::wanted(self.dinput)?.map(|out| out.view(outputs::like(&dout))).transpose()?;
         let mut da = outputs::wanted(self.da)?.map(|out| out.view(outputs::like(&a))).transpose()?;
         let mut db = outputs::wanted(self.db)?.map(|out| out.view(outputs::like(&b))).transpose()?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.addmm_grad(
                 launch,
                 dinput.as_mut(),
@@ -454,6 +460,6 @@ impl Run<Any> for EinsumInfer<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let operands = self.operands.into_iter().map(Tensor::view).collect::<Result<Vec<_>>>()?;
         let mut out = self.out.view(outputs::like_first(operands.iter())?)?;
-        call.run(|device, launch| device.einsum(launch, &mut out, &operands, self.equation))
+        call.run(&mut |device, launch| device.einsum(launch, &mut out, &operands, self.equation))
     }
 }

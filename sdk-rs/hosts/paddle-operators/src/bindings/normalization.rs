@@ -56,7 +56,7 @@ impl Run<Any> for Softmax<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
         let mut out = self.out.view(outputs::like(&x))?;
-        call.run(|device, launch| device.softmax(launch, &mut out, &x, i64::from(self.axis)))
+        call.run(&mut |device, launch| device.softmax(launch, &mut out, &x, i64::from(self.axis)))
     }
 }
 
@@ -73,7 +73,9 @@ impl Run<Any> for SoftmaxGrad<'_> {
         let out = self.out.view()?;
         let dout = self.dout.view()?;
         let mut dx = self.dx.view(outputs::like(&out))?;
-        call.run(|device, launch| device.softmax_grad(launch, &mut dx, &out, &dout, i64::from(self.axis)))
+        call.run(&mut |device, launch| {
+            device.softmax_grad(launch, &mut dx, &out, &dout, i64::from(self.axis))
+        })
     }
 }
 
@@ -90,7 +92,7 @@ impl Run<Any> for FusedSoftmaxMask<'_> {
         let x = self.x.view()?;
         let mask = self.mask.view()?;
         let mut out = self.out.view(outputs::like(&x))?;
-        call.run(|device, launch| device.masked_softmax(launch, &mut out, &x, &mask))
+        call.run(&mut |device, launch| device.masked_softmax(launch, &mut out, &x, &mask))
     }
 }
 
@@ -107,7 +109,7 @@ impl Run<Any> for FusedSoftmaxMaskGrad<'_> {
         let out = self.out.view()?;
         let dout = self.dout.view()?;
         let mut dx = self.dx.view(outputs::like(&out))?;
-        call.run(|device, launch| device.softmax_grad(launch, &mut dx, &out, &dout, -1))
+        call.run(&mut |device, launch| device.softmax_grad(launch, &mut dx, &out, &dout, -1))
     }
 }
 
@@ -123,7 +125,7 @@ impl Run<Any> for FusedSoftmaxMaskUpperTriangle<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
         let mut out = self.out.view(outputs::like(&x))?;
-        call.run(|device, launch| device.causal_softmax(launch, &mut out, &x))
+        call.run(&mut |device, launch| device.causal_softmax(launch, &mut out, &x))
     }
 }
 
@@ -140,7 +142,7 @@ impl Run<Any> for FusedSoftmaxMaskUpperTriangleGrad<'_> {
         let out = self.out.view()?;
         let dout = self.dout.view()?;
         let mut dx = self.dx.view(outputs::like(&out))?;
-        call.run(|device, launch| device.softmax_grad(launch, &mut dx, &out, &dout, -1))
+        call.run(&mut |device, launch| device.softmax_grad(launch, &mut dx, &out, &dout, -1))
     }
 }
 
@@ -156,7 +158,7 @@ impl Run<Any> for LogSoftmax<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
         let mut out = self.out.view(outputs::like(&x))?;
-        call.run(|device, launch| device.log_softmax(launch, &mut out, &x, i64::from(self.axis)))
+        call.run(&mut |device, launch| device.log_softmax(launch, &mut out, &x, i64::from(self.axis)))
     }
 }
 
@@ -173,7 +175,9 @@ impl Run<Any> for LogSoftmaxGrad<'_> {
         let out = self.out.view()?;
         let dout = self.dout.view()?;
         let mut dx = self.dx.view(outputs::like(&out))?;
-        call.run(|device, launch| device.log_softmax_grad(launch, &mut dx, &out, &dout, i64::from(self.axis)))
+        call.run(&mut |device, launch| {
+            device.log_softmax_grad(launch, &mut dx, &out, &dout, i64::from(self.axis))
+        })
     }
 }
 
@@ -194,7 +198,7 @@ impl Run<Any> for LayerNorm<'_> {
         let mut mean = outputs::wanted(self.mean)?.map(|out| out.view(outputs::wide(&x))).transpose()?;
         let mut variance =
             outputs::wanted(self.variance)?.map(|out| out.view(outputs::wide(&x))).transpose()?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.layer_norm(
                 launch,
                 &mut out,
@@ -239,7 +243,7 @@ impl Run<Any> for LayerNormGrad<'_> {
         let mut dbias = outputs::wanted(self.dbias)?
             .map(|out| out.view(outputs::like_optional(scale.as_ref(), out, &x)?))
             .transpose()?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.layer_norm_grad(
                 launch,
                 dx.as_mut(),
@@ -274,7 +278,7 @@ impl Run<Any> for GroupNormUntilV3_2<'_> {
         let mut mean = outputs::wanted(self.mean)?.map(|out| out.view(outputs::wide(&x))).transpose()?;
         let mut variance =
             outputs::wanted(self.variance)?.map(|out| out.view(outputs::wide(&x))).transpose()?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.group_norm(
                 launch,
                 &mut out,
@@ -310,7 +314,7 @@ impl Run<Any> for GroupNorm<'_> {
         let mut mean = outputs::wanted(self.mean)?.map(|out| out.view(outputs::wide(&x))).transpose()?;
         let mut variance =
             outputs::wanted(self.variance)?.map(|out| out.view(outputs::wide(&x))).transpose()?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.group_norm(
                 launch,
                 &mut out,
@@ -359,7 +363,7 @@ impl Run<Any> for GroupNormGradUntilV3_2<'_> {
         let mut dbias = outputs::wanted(self.dbias)?
             .map(|out| out.view(outputs::like_optional(scale.as_ref(), out, &x)?))
             .transpose()?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.group_norm_grad(
                 launch,
                 dx.as_mut(),
@@ -410,7 +414,7 @@ impl Run<Any> for GroupNormGrad<'_> {
         let mut dbias = outputs::wanted(self.dbias)?
             .map(|out| out.view(outputs::like_optional(scale.as_ref(), out, &x)?))
             .transpose()?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.group_norm_grad(
                 launch,
                 dx.as_mut(),
@@ -453,7 +457,7 @@ impl Run<Any> for InstanceNorm<'_> {
             outputs::wanted(self.saved_mean)?.map(|out| out.view(outputs::wide(&x))).transpose()?;
         let mut saved_variance =
             outputs::wanted(self.saved_variance)?.map(|out| out.view(outputs::wide(&x))).transpose()?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.instance_norm(
                 launch,
                 &mut out,
@@ -496,7 +500,7 @@ impl Run<Any> for InstanceNormGradUntilV3_0<'_> {
         let mut dbias = outputs::wanted(self.dbias)?
             .map(|out| out.view(outputs::like_optional(scale.as_ref(), out, &x)?))
             .transpose()?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.instance_norm_grad(
                 launch,
                 dx.as_mut(),
@@ -541,7 +545,7 @@ impl Run<Any> for InstanceNormGrad<'_> {
         let mut dbias = outputs::wanted(self.dbias)?
             .map(|out| out.view(outputs::like_optional(scale.as_ref(), out, &x)?))
             .transpose()?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.instance_norm_grad(
                 launch,
                 dx.as_mut(),
@@ -594,7 +598,7 @@ impl Run<Any> for BatchNormGrad<'_> {
             outputs::wanted(self.dscale)?.map(|out| out.view(outputs::like(&saved_mean))).transpose()?;
         let mut dbias =
             outputs::wanted(self.dbias)?.map(|out| out.view(outputs::like(&saved_mean))).transpose()?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.batch_norm_grad(
                 launch,
                 dx.as_mut(),

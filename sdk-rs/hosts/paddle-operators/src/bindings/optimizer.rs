@@ -73,7 +73,7 @@ impl Run<Any> for Sgd<'_> {
         let mut master_param_out = outputs::wanted(self.master_param_out)?
             .map(|out| out.view(outputs::like_optional(master_param.as_ref(), out, &param)?))
             .transpose()?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.sgd(
                 launch,
                 &mut param_out,
@@ -125,7 +125,7 @@ impl Run<Any> for Momentum<'_> {
         let mut master_param_out = outputs::wanted(self.master_param_out)?
             .map(|out| out.view(outputs::like_optional(master_param.as_ref(), out, &param)?))
             .transpose()?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.momentum(
                 launch,
                 &mut param_out,
@@ -208,7 +208,7 @@ impl Run<Any> for AdamUntilV2_6<'_> {
         let mut master_param_out = outputs::wanted(self.master_param_out)?
             .map(|out| out.view(outputs::like_optional(master_param.as_ref(), out, &param)?))
             .transpose()?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.adam(
                 launch,
                 &mut param_out,
@@ -307,7 +307,7 @@ impl Run<Any> for Adam<'_> {
         let mut master_param_out = outputs::wanted(self.master_param_out)?
             .map(|out| out.view(outputs::like_optional(master_param.as_ref(), out, &param)?))
             .transpose()?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.adam(
                 launch,
                 &mut param_out,
@@ -402,7 +402,7 @@ impl Run<Any> for AdamwUntilV2_6<'_> {
         let mut master_param_out = outputs::wanted(self.master_param_out)?
             .map(|out| out.view(outputs::like_optional(master_param.as_ref(), out, &param)?))
             .transpose()?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.adamw(
                 launch,
                 &mut param_out,
@@ -507,7 +507,7 @@ impl Run<Any> for Adamw<'_> {
         let mut master_param_out = outputs::wanted(self.master_param_out)?
             .map(|out| out.view(outputs::like_optional(master_param.as_ref(), out, &param)?))
             .transpose()?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.adamw(
                 launch,
                 &mut param_out,
@@ -573,7 +573,7 @@ impl Run<Any> for Adagrad<'_> {
         let mut master_param_out = outputs::wanted(self.master_param_out)?
             .map(|out| out.view(outputs::like_optional(master_param.as_ref(), out, &param)?))
             .transpose()?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.adagrad(
                 launch,
                 &mut param_out,
@@ -612,7 +612,7 @@ impl Run<Any> for DecayedAdagrad<'_> {
         let learning_rate = self.learning_rate.view()?;
         let mut param_out = self.param_out.view(outputs::like(&param))?;
         let mut moment_out = self.moment_out.view(outputs::like(&moment))?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.decayed_adagrad(
                 launch,
                 &mut param_out,
@@ -663,7 +663,7 @@ impl Run<Any> for Adadelta<'_> {
         let mut master_param_out = outputs::wanted(self.master_param_out)?
             .map(|out| out.view(outputs::like_optional(master_param.as_ref(), out, &param)?))
             .transpose()?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.adadelta(
                 launch,
                 &mut param_out,
@@ -722,7 +722,7 @@ impl Run<Any> for Adamax<'_> {
         let mut master_param_out = outputs::wanted(self.master_param_out)?
             .map(|out| out.view(outputs::like_optional(master_param.as_ref(), out, &param)?))
             .transpose()?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.adamax(
                 launch,
                 &mut param_out,
@@ -793,7 +793,7 @@ impl Run<Any> for Rmsprop<'_> {
         let mut master_param_out = outputs::wanted(self.master_param_out)?
             .map(|out| out.view(outputs::like_optional(master_param.as_ref(), out, &param)?))
             .transpose()?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.rmsprop(
                 launch,
                 &mut param_out,
@@ -875,7 +875,7 @@ impl Run<Any> for Lamb<'_> {
         let mut master_param_out = outputs::wanted(self.master_param_out)?
             .map(|out| out.view(outputs::like_optional(master_param.as_ref(), out, &param)?))
             .transpose()?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.lamb(
                 launch,
                 &mut param_out,
@@ -959,7 +959,7 @@ impl Run<Any> for Nadam<'_> {
         let mut master_param_out = outputs::wanted(self.master_param_out)?
             .map(|out| out.view(outputs::like_optional(master_param.as_ref(), out, &param)?))
             .transpose()?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.nadam(
                 launch,
                 &mut param_out,
@@ -1036,7 +1036,7 @@ impl Run<Any> for Radam<'_> {
         let mut master_param_out = outputs::wanted(self.master_param_out)?
             .map(|out| out.view(outputs::like_optional(master_param.as_ref(), out, &param)?))
             .transpose()?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.radam(
                 launch,
                 &mut param_out,
@@ -1102,7 +1102,7 @@ impl Run<Any> for Rprop<'_> {
         let mut master_param_out = outputs::wanted(self.master_param_out)?
             .map(|out| out.view(outputs::like_optional(master_param.as_ref(), out, &param)?))
             .transpose()?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.rprop(
                 launch,
                 &mut param_out,
@@ -1158,7 +1158,7 @@ impl Run<Any> for Asgd<'_> {
         let mut master_param_out = outputs::wanted(self.master_param_out)?
             .map(|out| out.view(outputs::like_optional(master_param.as_ref(), out, &param)?))
             .transpose()?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.asgd(
                 launch,
                 &mut param_out,
@@ -1217,7 +1217,7 @@ impl Run<Any> for AverageAccumulates<'_> {
         let mut out_old_num_accumulates =
             self.out_old_num_accumulates.view(outputs::like(&in_old_num_accumulates))?;
         let mut out_num_updates = self.out_num_updates.view(outputs::like(&in_num_updates))?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.average_accumulates(
                 launch,
                 &mut out_sum_1,

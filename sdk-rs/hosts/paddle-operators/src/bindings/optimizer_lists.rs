@@ -77,7 +77,7 @@ impl Run<Any> for MergedMomentum<'_> {
         let mut velocity_out = outputs::views(self.velocity_out, |_| Ok(ty))?;
         let ty = DataType::FLOAT32;
         let mut master_param_out = outputs::views(self.master_param_out, |_| Ok(ty))?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.merged_momentum(
                 launch,
                 &mut param_out,
@@ -143,7 +143,7 @@ impl Run<Any> for LarsMomentum<'_> {
         let mut velocity_out = outputs::views(self.velocity_out, |_| Ok(ty))?;
         let ty = DataType::FLOAT32;
         let mut master_param_out = outputs::views(self.master_param_out, |_| Ok(ty))?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.lars_momentum(
                 launch,
                 &mut param_out,
@@ -225,7 +225,7 @@ impl Run<Any> for MergedAdamUntilV2_6<'_> {
         let mut beta2_pow_out = outputs::views(self.beta2_pow_out, |_| Ok(ty))?;
         let ty = DataType::FLOAT32;
         let mut master_param_out = outputs::views(self.master_param_out, |_| Ok(ty))?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.merged_adam(
                 launch,
                 &mut param_out,
@@ -324,7 +324,7 @@ impl Run<Any> for MergedAdam<'_> {
         let mut beta2_pow_out = outputs::views(self.beta2_pow_out, |_| Ok(ty))?;
         let ty = DataType::FLOAT32;
         let mut master_param_out = outputs::views(self.master_param_out, |_| Ok(ty))?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.merged_adam(
                 launch,
                 &mut param_out,
@@ -419,7 +419,7 @@ impl Run<Any> for FusedAdamUntilV2_6<'_> {
         let mut beta2_pow_out = outputs::views(self.beta2_pow_out, |_| Ok(ty))?;
         let ty = DataType::FLOAT32;
         let mut master_param_out = outputs::views(self.master_param_out, |_| Ok(ty))?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.fused_adam(
                 launch,
                 &mut param_out,
@@ -526,7 +526,7 @@ impl Run<Any> for FusedAdam<'_> {
         let mut beta2_pow_out = outputs::views(self.beta2_pow_out, |_| Ok(ty))?;
         let ty = DataType::FLOAT32;
         let mut master_param_out = outputs::views(self.master_param_out, |_| Ok(ty))?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.fused_adam(
                 launch,
                 &mut param_out,
@@ -576,7 +576,7 @@ impl Run<Any> for CheckFiniteAndUnscale<'_> {
         let ty = outputs::like_first(xs.iter())?;
         let mut outs = outputs::views(self.outs, |_| Ok(ty))?;
         let mut found_infinite = self.found_infinite.view(DataType::BOOL)?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.check_finite_and_unscale(launch, &mut outs, &mut found_infinite, &xs, &scale)
         })
     }
@@ -620,7 +620,7 @@ impl Run<Any> for UpdateLossScaling<'_> {
         let mut loss_scaling = self.loss_scaling.view(outputs::like(&prev_loss_scaling))?;
         let mut out_good_steps = self.out_good_steps.view(outputs::like(&in_good_steps))?;
         let mut out_bad_steps = self.out_bad_steps.view(outputs::like(&in_bad_steps))?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.update_loss_scaling(
                 launch,
                 &mut outs,

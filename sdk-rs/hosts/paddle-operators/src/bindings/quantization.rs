@@ -96,7 +96,7 @@ impl Run<Any> for FakeQuantizeAbsMax<'_> {
         let x = self.x.view()?;
         let mut out = self.out.view(outputs::like(&x))?;
         let mut out_scale = self.out_scale.view(outputs::like(&x))?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.fake_quantize_abs_max(
                 launch,
                 &mut out,
@@ -126,7 +126,7 @@ impl Run<Any> for FakeQuantizeDequantizeAbsMax<'_> {
         let x = self.x.view()?;
         let mut out = self.out.view(outputs::like(&x))?;
         let mut out_scale = self.out_scale.view(outputs::like(&x))?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.fake_quantize_abs_max(
                 launch,
                 &mut out,
@@ -154,7 +154,7 @@ kernel! {
 impl Run<Any> for FakeQuantizeDequantizeAbsMaxGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let dout = self.dout.view()?;
-        elementwise::gradient(call, self.dx, -1, &[&dout], |device, launch, dx| {
+        elementwise::gradient(call, self.dx, -1, &[&dout], &mut |device, launch, dx| {
             device.copy_dx(launch, dx, &dout)
         })
     }
@@ -173,7 +173,7 @@ impl Run<Any> for FakeChannelWiseQuantizeDequantizeAbsMax<'_> {
         let x = self.x.view()?;
         let mut out = self.out.view(outputs::like(&x))?;
         let mut out_scale = self.out_scale.view(outputs::like(&x))?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.fake_quantize_abs_max(
                 launch,
                 &mut out,
@@ -201,7 +201,7 @@ kernel! {
 impl Run<Any> for FakeChannelWiseQuantizeDequantizeAbsMaxGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let dout = self.dout.view()?;
-        elementwise::gradient(call, self.dx, -1, &[&dout], |device, launch, dx| {
+        elementwise::gradient(call, self.dx, -1, &[&dout], &mut |device, launch, dx| {
             device.copy_dx(launch, dx, &dout)
         })
     }
@@ -238,7 +238,7 @@ impl Run<Any> for FakeQuantizeMovingAverageAbsMax<'_> {
             outputs::wanted(self.out_state)?.map(|out| out.view(outputs::like(&x))).transpose()?;
         let mut out_accum =
             outputs::wanted(self.out_accum)?.map(|out| out.view(outputs::like(&x))).transpose()?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.fake_quantize_moving_average(
                 launch,
                 &mut out,
@@ -292,7 +292,7 @@ impl Run<Any> for FakeQuantizeDequantizeMovingAverageAbsMax<'_> {
             outputs::wanted(self.out_state)?.map(|out| out.view(outputs::like(&x))).transpose()?;
         let mut out_accum =
             outputs::wanted(self.out_accum)?.map(|out| out.view(outputs::like(&x))).transpose()?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.fake_quantize_moving_average(
                 launch,
                 &mut out,
@@ -326,7 +326,7 @@ kernel! {
 impl Run<Any> for FakeQuantizeDequantizeMovingAverageAbsMaxGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let dout = self.dout.view()?;
-        elementwise::gradient(call, self.dx, -1, &[&dout], |device, launch, dx| {
+        elementwise::gradient(call, self.dx, -1, &[&dout], &mut |device, launch, dx| {
             device.copy_dx(launch, dx, &dout)
         })
     }
@@ -357,7 +357,7 @@ impl Run<Any> for MovingAverageAbsMaxScale<'_> {
             outputs::wanted(self.out_state)?.map(|out| out.view(outputs::like(&x))).transpose()?;
         let mut out_accum =
             outputs::wanted(self.out_accum)?.map(|out| out.view(outputs::like(&x))).transpose()?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.moving_average_abs_max_scale(
                 launch,
                 out.as_mut(),
@@ -387,7 +387,7 @@ impl Run<Any> for FakeDequantizeMaxAbs<'_> {
         let x = self.x.view()?;
         let scale = self.scale.view()?;
         let mut out = self.out.view(outputs::like(&scale))?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.dequantize_by_scale(
                 launch,
                 &mut out,
@@ -418,7 +418,7 @@ impl Run<Any> for FakeChannelWiseDequantizeMaxAbs<'_> {
         let scales = self.scales.into_iter().map(Tensor::view).collect::<Result<Vec<_>>>()?;
         let quant_bits: Vec<i64> = self.quant_bits.iter().copied().map(i64::from).collect();
         let mut out = self.out.view(outputs::like(&x))?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.dequantize_channels(
                 launch,
                 &mut out,
@@ -474,7 +474,7 @@ impl Run<Any> for QuantizeLinear<'_> {
             outputs::wanted(self.out_accum)?.map(|out| out.view(outputs::like(&x))).transpose()?;
         let mut out_scale =
             outputs::wanted(self.out_scale)?.map(|out| out.view(outputs::like(&x))).transpose()?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.quantize_linear(
                 launch,
                 &mut out,
@@ -517,7 +517,7 @@ impl Run<Any> for QuantizeLinearDeprecatedInfer<'_> {
         let x = self.x.view()?;
         let scale = self.scale.view()?;
         let mut out = self.out.view(outputs::like(&x))?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.quantize_by_scale(
                 launch,
                 &mut out,
@@ -573,7 +573,7 @@ impl Run<Any> for QuantizeLinearDeprecatedTrain<'_> {
             outputs::wanted(self.out_accum)?.map(|out| out.view(outputs::like(&x))).transpose()?;
         let mut out_scale =
             outputs::wanted(self.out_scale)?.map(|out| out.view(outputs::like(&x))).transpose()?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.quantize_linear_training(
                 launch,
                 &mut out,
@@ -625,7 +625,7 @@ impl Run<Any> for DequantizeLinearUntilV2_6<'_> {
         let x = self.x.view()?;
         let scale = self.scale.view()?;
         let mut out = self.out.view(outputs::like(&scale))?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.dequantize_by_scale(
                 launch,
                 &mut out,
@@ -674,7 +674,7 @@ impl Run<Any> for DequantizeLinear<'_> {
         let x = self.x.view()?;
         let scale = self.scale.map(Tensor::view).transpose()?;
         let mut out = self.out.view(outputs::like_first(scale.iter())?)?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.dequantize_linear(
                 launch,
                 &mut out,
@@ -711,7 +711,7 @@ impl Run<Any> for DequantizeLinearDeprecated<'_> {
         let x = self.x.view()?;
         let scale = self.scale.view()?;
         let mut out = self.out.view(outputs::like(&scale))?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.dequantize_by_scale(
                 launch,
                 &mut out,

@@ -72,7 +72,7 @@ impl Run<Any> for Dropout<'_> {
         let mut mask =
             outputs::wanted(self.mask)?.map(|out| out.view(out.tensor().data_type()?)).transpose()?;
         let (seed, offset) = call.random(i64::from(self.seed), out.len().max(x.len()))?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.dropout(
                 launch,
                 &mut out,
@@ -110,7 +110,7 @@ impl Run<Any> for DropoutNd<'_> {
         let mut mask =
             outputs::wanted(self.mask)?.map(|out| out.view(out.tensor().data_type()?)).transpose()?;
         let (seed, offset) = call.random(i64::from(self.seed), out.len().max(x.len()))?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.dropout(
                 launch,
                 &mut out,
@@ -138,7 +138,7 @@ impl Run<Any> for DropoutGrad<'_> {
         let dout = self.dout.view()?;
         let p = self.p.to_f64()?;
         let mut dx = self.dx.view(outputs::like(&dout))?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.dropout_grad(
                 launch,
                 &mut dx,
@@ -164,7 +164,7 @@ impl Run<Any> for DropoutNdGrad<'_> {
         let dout = self.dout.view()?;
         let p = self.p.to_f64()?;
         let mut dx = self.dx.view(outputs::like(&dout))?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.dropout_grad(
                 launch,
                 &mut dx,
@@ -196,7 +196,7 @@ impl Run<Any> for Uniform<'_> {
         let max = self.max.to_f64()?;
         let mut out = self.out.view(self.out.tensor().data_type()?)?;
         let (seed, offset) = call.random(i64::from(self.seed), out.len())?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.uniform(
                 launch,
                 &mut out,
@@ -231,7 +231,7 @@ impl Run<Any> for UniformRaw<'_> {
         let max = self.max.to_f64()?;
         let mut out = self.out.view(self.out.tensor().data_type()?)?;
         let (seed, offset) = call.random(i64::from(self.seed), out.len())?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.uniform(
                 launch,
                 &mut out,
@@ -268,7 +268,7 @@ impl Run<Any> for UniformInplace<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let mut out = self.out.view(self.out.tensor().data_type()?)?;
         let (seed, offset) = call.random(i64::from(self.seed), out.len())?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.uniform(
                 launch,
                 &mut out,
@@ -309,7 +309,7 @@ impl Run<Any> for UniformRandomBatchSizeLike<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let mut out = self.out.view(self.out.tensor().data_type()?)?;
         let (seed, offset) = call.random(i64::from(self.seed), out.len())?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.uniform(
                 launch,
                 &mut out,
@@ -339,7 +339,7 @@ impl Run<Any> for Gaussian<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let mut out = self.out.view(self.out.tensor().data_type()?)?;
         let (seed, offset) = call.random(i64::from(self.seed), out.len())?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.gaussian(launch, &mut out, f64::from(self.mean), f64::from(self.std), seed, offset)
         })
     }
@@ -357,7 +357,7 @@ impl Run<Any> for GaussianInplace<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let mut out = self.out.view(self.out.tensor().data_type()?)?;
         let (seed, offset) = call.random(i64::from(self.seed), out.len())?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.gaussian(launch, &mut out, f64::from(self.mean), f64::from(self.std), seed, offset)
         })
     }
@@ -375,7 +375,7 @@ impl Run<Any> for TruncatedGaussianRandomUntilV2_6<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let mut out = self.out.view(self.out.tensor().data_type()?)?;
         let (seed, offset) = call.random(i64::from(self.seed), out.len())?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.truncated_gaussian(
                 launch,
                 &mut out,
@@ -412,7 +412,7 @@ impl Run<Any> for TruncatedGaussianRandom<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let mut out = self.out.view(self.out.tensor().data_type()?)?;
         let (seed, offset) = call.random(i64::from(self.seed), out.len())?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.truncated_gaussian(
                 launch,
                 &mut out,
@@ -441,7 +441,9 @@ impl Run<Any> for Exponential<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let mut out = self.out.view(self.out.tensor().data_type()?)?;
         let (seed, offset) = call.random(0, out.len())?;
-        call.run(|device, launch| device.exponential(launch, &mut out, f64::from(self.lambda_), seed, offset))
+        call.run(&mut |device, launch| {
+            device.exponential(launch, &mut out, f64::from(self.lambda_), seed, offset)
+        })
     }
 }
 
@@ -458,7 +460,7 @@ impl Run<Any> for Bernoulli<'_> {
         let x = self.x.view()?;
         let mut out = self.out.view(outputs::like(&x))?;
         let (seed, offset) = call.random(0, out.len().max(x.len()))?;
-        call.run(|device, launch| device.bernoulli(launch, &mut out, &x, seed, offset))
+        call.run(&mut |device, launch| device.bernoulli(launch, &mut out, &x, seed, offset))
     }
 }
 
@@ -474,7 +476,7 @@ impl Run<Any> for Randint<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let mut out = self.out.view(self.out.tensor().data_type()?)?;
         let (seed, offset) = call.random(0, out.len())?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.randint(launch, &mut out, i64::from(self.low), i64::from(self.high), seed, offset)
         })
     }
@@ -492,7 +494,7 @@ impl Run<Any> for RandintWithSeed<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let mut out = self.out.view(self.out.tensor().data_type()?)?;
         let (seed, offset) = call.random(i64::from(self.seed), out.len())?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.randint(launch, &mut out, i64::from(self.low), i64::from(self.high), seed, offset)
         })
     }
@@ -510,7 +512,7 @@ impl Run<Any> for Random<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let mut out = self.out.view(self.out.tensor().data_type()?)?;
         let (seed, offset) = call.random(0, out.len())?;
-        call.run(|device, launch| device.randint(launch, &mut out, self.low, self.high, seed, offset))
+        call.run(&mut |device, launch| device.randint(launch, &mut out, self.low, self.high, seed, offset))
     }
 }
 
@@ -526,7 +528,7 @@ impl Run<Any> for RandomGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let dout = self.dout.view()?;
         let mut dx = self.dx.view(outputs::like(&dout))?;
-        call.run(|device, launch| device.zero_grad(launch, &mut dx, &dout))
+        call.run(&mut |device, launch| device.zero_grad(launch, &mut dx, &dout))
     }
 }
 
@@ -542,7 +544,7 @@ impl Run<Any> for Randperm<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let mut out = self.out.view(self.out.tensor().data_type()?)?;
         let (seed, offset) = call.random(0, out.len())?;
-        call.run(|device, launch| device.randperm(launch, &mut out, seed, offset))
+        call.run(&mut |device, launch| device.randperm(launch, &mut out, seed, offset))
     }
 }
 
@@ -559,7 +561,9 @@ impl Run<Any> for Multinomial<'_> {
         let x = self.x.view()?;
         let mut out = self.out.view(DataType::INT64)?;
         let (seed, offset) = call.random(0, out.len().max(x.len()))?;
-        call.run(|device, launch| device.multinomial(launch, &mut out, &x, self.replacement, seed, offset))
+        call.run(&mut |device, launch| {
+            device.multinomial(launch, &mut out, &x, self.replacement, seed, offset)
+        })
     }
 }
 
@@ -576,7 +580,7 @@ impl Run<Any> for Poisson<'_> {
         let x = self.x.view()?;
         let mut out = self.out.view(outputs::like(&x))?;
         let (seed, offset) = call.random(0, out.len().max(x.len()))?;
-        call.run(|device, launch| device.poisson(launch, &mut out, &x, seed, offset))
+        call.run(&mut |device, launch| device.poisson(launch, &mut out, &x, seed, offset))
     }
 }
 
@@ -592,7 +596,7 @@ impl Run<Any> for PoissonGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let dout = self.dout.view()?;
         let mut dx = self.dx.view(outputs::like(&dout))?;
-        call.run(|device, launch| device.zero_grad(launch, &mut dx, &dout))
+        call.run(&mut |device, launch| device.zero_grad(launch, &mut dx, &dout))
     }
 }
 
@@ -610,7 +614,7 @@ impl Run<Any> for Binomial<'_> {
         let prob = self.prob.view()?;
         let mut out = self.out.view(DataType::INT64)?;
         let (seed, offset) = call.random(0, out.len().max(count.len()).max(prob.len()))?;
-        call.run(|device, launch| device.binomial(launch, &mut out, &count, &prob, seed, offset))
+        call.run(&mut |device, launch| device.binomial(launch, &mut out, &count, &prob, seed, offset))
     }
 }
 
@@ -627,7 +631,7 @@ impl Run<Any> for StandardGamma<'_> {
         let alpha = self.alpha.view()?;
         let mut out = self.out.view(outputs::like(&alpha))?;
         let (seed, offset) = call.random(0, out.len().max(alpha.len()))?;
-        call.run(|device, launch| device.standard_gamma(launch, &mut out, &alpha, seed, offset))
+        call.run(&mut |device, launch| device.standard_gamma(launch, &mut out, &alpha, seed, offset))
     }
 }
 
@@ -644,6 +648,6 @@ impl Run<Any> for Dirichlet<'_> {
         let alpha = self.alpha.view()?;
         let mut out = self.out.view(outputs::like(&alpha))?;
         let (seed, offset) = call.random(0, out.len().max(alpha.len()))?;
-        call.run(|device, launch| device.dirichlet(launch, &mut out, &alpha, seed, offset))
+        call.run(&mut |device, launch| device.dirichlet(launch, &mut out, &alpha, seed, offset))
     }
 }

@@ -49,7 +49,7 @@ impl Run<Any> for Rnn<'_> {
         let pre_state = self.pre_state.into_iter().map(Tensor::view).collect::<Result<Vec<_>>>()?;
         let weight_list = self.weight_list.into_iter().map(Tensor::view).collect::<Result<Vec<_>>>()?;
         let sequence_length = self.sequence_length.map(Tensor::view).transpose()?;
-        let dims = call.run(|device, launch| {
+        let dims = call.run(&mut |device, launch| {
             device.rnn_uniform_shape(
                 launch,
                 &x,
@@ -67,7 +67,7 @@ impl Run<Any> for Rnn<'_> {
             )
         })?;
         self.uniform.reshape(&dims)?;
-        let dims = call.run(|device, launch| {
+        let dims = call.run(&mut |device, launch| {
             device.rnn_reserve_shape(
                 launch,
                 &x,
@@ -91,7 +91,7 @@ impl Run<Any> for Rnn<'_> {
         let ty = outputs::like(&x);
         let mut state = outputs::views(self.state, |_| Ok(ty))?;
         let (seed, offset) = call.random(i64::from(self.seed), uniform.len().max(x.len()))?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.rnn(
                 launch,
                 &mut uniform,
@@ -163,7 +163,7 @@ impl Run<Any> for RnnGrad<'_> {
         let mut dpre_state = outputs::views(self.dpre_state, |_| Ok(ty))?;
         let ty = outputs::like(&x);
         let mut dweight_list = outputs::views(self.dweight_list, |_| Ok(ty))?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.rnn_grad(
                 launch,
                 dx.as_mut(),

@@ -103,7 +103,7 @@ impl Run<Any> for Sum<'_> {
         let x = self.x.view()?;
         call.expect_reducible(&x)?;
         let mut out = self.out.view(self.out.tensor().data_type()?)?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.sum(
                 launch,
                 &mut out,
@@ -127,7 +127,7 @@ impl Run<Any> for SumRaw<'_> {
         let x = self.x.view()?;
         call.expect_reducible(&x)?;
         let mut out = self.out.view(self.out.tensor().data_type()?)?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.sum(
                 launch,
                 &mut out,
@@ -154,7 +154,7 @@ impl Run<Any> for SumGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let dout = self.dout.view()?;
         let mut dx = self.dx.view(self.dx.tensor().data_type()?)?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.sum_grad(
                 launch,
                 &mut dx,
@@ -182,7 +182,7 @@ impl Run<Any> for Nansum<'_> {
         let x = self.x.view()?;
         call.expect_reducible(&x)?;
         let mut out = self.out.view(self.out.tensor().data_type()?)?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.nansum(
                 launch,
                 &mut out,
@@ -206,7 +206,7 @@ impl Run<Any> for NansumGrad<'_> {
         let x = self.x.view()?;
         let dout = self.dout.view()?;
         let mut dx = self.dx.view(outputs::like(&x))?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.nansum_grad(
                 launch,
                 &mut dx,
@@ -235,7 +235,7 @@ impl Run<Any> for Mean<'_> {
         let x = self.x.view()?;
         call.expect_reducible(&x)?;
         let mut out = self.out.view(outputs::like(&x))?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.mean(
                 launch,
                 &mut out,
@@ -259,7 +259,7 @@ impl Run<Any> for MeanRaw<'_> {
         let x = self.x.view()?;
         call.expect_reducible(&x)?;
         let mut out = self.out.view(outputs::like(&x))?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.mean(
                 launch,
                 &mut out,
@@ -286,7 +286,7 @@ impl Run<Any> for MeanGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let dout = self.dout.view()?;
         let mut dx = self.dx.view(outputs::like(&dout))?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.mean_grad(
                 launch,
                 &mut dx,
@@ -314,7 +314,7 @@ impl Run<Any> for MeanAll<'_> {
         let x = self.x.view()?;
         call.expect_reducible(&x)?;
         let mut out = self.out.view(outputs::like(&x))?;
-        call.run(|device, launch| device.mean_all(launch, &mut out, &x))
+        call.run(&mut |device, launch| device.mean_all(launch, &mut out, &x))
     }
 }
 
@@ -330,7 +330,7 @@ impl Run<Any> for MeanAllGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let dout = self.dout.view()?;
         let mut dx = self.dx.view(outputs::like(&dout))?;
-        call.run(|device, launch| device.mean_all_grad(launch, &mut dx, &dout))
+        call.run(&mut |device, launch| device.mean_all_grad(launch, &mut dx, &dout))
     }
 }
 
@@ -347,7 +347,7 @@ impl Run<Any> for Prod<'_> {
         let x = self.x.view()?;
         call.expect_reducible(&x)?;
         let mut out = self.out.view(self.out.tensor().data_type()?)?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.prod(
                 launch,
                 &mut out,
@@ -375,7 +375,7 @@ impl Run<Any> for ProdGrad<'_> {
         let x = self.x.view()?;
         let dout = self.dout.view()?;
         let mut dx = self.dx.view(outputs::like(&x))?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.prod_grad(
                 launch,
                 &mut dx,
@@ -404,7 +404,7 @@ impl Run<Any> for Max<'_> {
         let x = self.x.view()?;
         call.expect_reducible(&x)?;
         let mut out = self.out.view(outputs::like(&x))?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.max(
                 launch,
                 &mut out,
@@ -428,7 +428,7 @@ impl Run<Any> for MaxRaw<'_> {
         let x = self.x.view()?;
         call.expect_reducible(&x)?;
         let mut out = self.out.view(outputs::like(&x))?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.max(
                 launch,
                 &mut out,
@@ -457,7 +457,7 @@ impl Run<Any> for MaxGradUntilV3_0<'_> {
         let out = self.out.view()?;
         let dout = self.dout.view()?;
         let mut dx = self.dx.view(outputs::like(&x))?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.extremum_grad(
                 launch,
                 &mut dx,
@@ -489,7 +489,7 @@ impl Run<Any> for MaxGrad<'_> {
         let out = self.out.view()?;
         let dout = self.dout.view()?;
         let mut dx = self.dx.view(outputs::like(&x))?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.extremum_grad(
                 launch,
                 &mut dx,
@@ -520,7 +520,7 @@ impl Run<Any> for Min<'_> {
         let x = self.x.view()?;
         call.expect_reducible(&x)?;
         let mut out = self.out.view(outputs::like(&x))?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.min(
                 launch,
                 &mut out,
@@ -544,7 +544,7 @@ impl Run<Any> for MinRaw<'_> {
         let x = self.x.view()?;
         call.expect_reducible(&x)?;
         let mut out = self.out.view(outputs::like(&x))?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.min(
                 launch,
                 &mut out,
@@ -573,7 +573,7 @@ impl Run<Any> for MinGradUntilV3_0<'_> {
         let out = self.out.view()?;
         let dout = self.dout.view()?;
         let mut dx = self.dx.view(outputs::like(&x))?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.extremum_grad(
                 launch,
                 &mut dx,
@@ -605,7 +605,7 @@ impl Run<Any> for MinGrad<'_> {
         let out = self.out.view()?;
         let dout = self.dout.view()?;
         let mut dx = self.dx.view(outputs::like(&x))?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.extremum_grad(
                 launch,
                 &mut dx,
@@ -636,7 +636,7 @@ impl Run<Any> for Amax<'_> {
         let x = self.x.view()?;
         call.expect_reducible(&x)?;
         let mut out = self.out.view(outputs::like(&x))?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.max(
                 launch,
                 &mut out,
@@ -660,7 +660,7 @@ impl Run<Any> for AmaxRaw<'_> {
         let x = self.x.view()?;
         call.expect_reducible(&x)?;
         let mut out = self.out.view(outputs::like(&x))?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.max(
                 launch,
                 &mut out,
@@ -685,7 +685,7 @@ impl Run<Any> for AmaxGrad<'_> {
         let out = self.out.view()?;
         let dout = self.dout.view()?;
         let mut dx = self.dx.view(outputs::like(&x))?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.extremum_grad(
                 launch,
                 &mut dx,
@@ -716,7 +716,7 @@ impl Run<Any> for Amin<'_> {
         let x = self.x.view()?;
         call.expect_reducible(&x)?;
         let mut out = self.out.view(outputs::like(&x))?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.min(
                 launch,
                 &mut out,
@@ -740,7 +740,7 @@ impl Run<Any> for AminRaw<'_> {
         let x = self.x.view()?;
         call.expect_reducible(&x)?;
         let mut out = self.out.view(outputs::like(&x))?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.min(
                 launch,
                 &mut out,
@@ -765,7 +765,7 @@ impl Run<Any> for AminGrad<'_> {
         let out = self.out.view()?;
         let dout = self.dout.view()?;
         let mut dx = self.dx.view(outputs::like(&x))?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.extremum_grad(
                 launch,
                 &mut dx,
@@ -796,7 +796,7 @@ impl Run<Any> for AnyKernel<'_> {
         let x = self.x.view()?;
         call.expect_reducible(&x)?;
         let mut out = self.out.view(DataType::BOOL)?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.any(
                 launch,
                 &mut out,
@@ -820,7 +820,7 @@ impl Run<Any> for AnyRaw<'_> {
         let x = self.x.view()?;
         call.expect_reducible(&x)?;
         let mut out = self.out.view(DataType::BOOL)?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.any(
                 launch,
                 &mut out,
@@ -844,7 +844,7 @@ impl Run<Any> for All<'_> {
         let x = self.x.view()?;
         call.expect_reducible(&x)?;
         let mut out = self.out.view(DataType::BOOL)?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.all(
                 launch,
                 &mut out,
@@ -868,7 +868,7 @@ impl Run<Any> for AllRaw<'_> {
         let x = self.x.view()?;
         call.expect_reducible(&x)?;
         let mut out = self.out.view(DataType::BOOL)?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.all(
                 launch,
                 &mut out,
@@ -892,7 +892,7 @@ impl Run<Any> for Argmax<'_> {
         let x = self.x.view()?;
         let axis = self.axis.to_i64()?;
         let mut out = self.out.view(self.out.tensor().data_type()?)?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.argmax(
                 launch,
                 &mut out,
@@ -916,7 +916,7 @@ impl Run<Any> for Argmin<'_> {
         let x = self.x.view()?;
         let axis = self.axis.to_i64()?;
         let mut out = self.out.view(self.out.tensor().data_type()?)?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.argmin(
                 launch,
                 &mut out,
@@ -939,7 +939,7 @@ impl Run<Any> for LogsumexpUntilV2_6<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
         let mut out = self.out.view(outputs::like(&x))?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.logsumexp(
                 launch,
                 &mut out,
@@ -963,7 +963,7 @@ impl Run<Any> for Logsumexp<'_> {
         let x = self.x.view()?;
         let axis: Vec<i64> = self.axis.iter().copied().map(i64::from).collect();
         let mut out = self.out.view(outputs::like(&x))?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.logsumexp(
                 launch,
                 &mut out,
@@ -988,7 +988,7 @@ impl Run<Any> for LogsumexpGradUntilV2_6<'_> {
         let out = self.out.view()?;
         let dout = self.dout.view()?;
         let mut dx = self.dx.view(outputs::like(&x))?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.logsumexp_grad(
                 launch,
                 &mut dx,
@@ -1016,7 +1016,7 @@ impl Run<Any> for LogsumexpGrad<'_> {
         let dout = self.dout.view()?;
         let axis: Vec<i64> = self.axis.iter().copied().map(i64::from).collect();
         let mut dx = self.dx.view(outputs::like(&x))?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.logsumexp_grad(
                 launch,
                 &mut dx,
@@ -1041,7 +1041,7 @@ impl Run<Any> for PNorm<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
         let mut out = self.out.view(outputs::like(&x))?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.p_norm(
                 launch,
                 &mut out,
@@ -1071,7 +1071,7 @@ impl Run<Any> for PNormGrad<'_> {
         let out = self.out.view()?;
         let dout = self.dout.view()?;
         let mut dx = self.dx.view(outputs::like(&x))?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.p_norm_grad(
                 launch,
                 &mut dx,
@@ -1102,7 +1102,7 @@ impl Run<Any> for FrobeniusNorm<'_> {
         let x = self.x.view()?;
         call.expect_reducible(&x)?;
         let mut out = self.out.view(outputs::like(&x))?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.frobenius_norm(
                 launch,
                 &mut out,
@@ -1131,7 +1131,7 @@ impl Run<Any> for FrobeniusNormGrad<'_> {
         let out = self.out.view()?;
         let dout = self.dout.view()?;
         let mut dx = self.dx.view(outputs::like(&x))?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.frobenius_norm_grad(
                 launch,
                 &mut dx,
@@ -1161,7 +1161,7 @@ impl Run<Any> for SquaredL2Norm<'_> {
         let x = self.x.view()?;
         call.expect_reducible(&x)?;
         let mut out = self.out.view(outputs::like(&x))?;
-        call.run(|device, launch| device.squared_l2_norm(launch, &mut out, &x))
+        call.run(&mut |device, launch| device.squared_l2_norm(launch, &mut out, &x))
     }
 }
 
@@ -1178,7 +1178,7 @@ impl Run<Any> for SquaredL2NormGrad<'_> {
         let x = self.x.view()?;
         let dout = self.dout.view()?;
         let mut dx = self.dx.view(outputs::like(&x))?;
-        call.run(|device, launch| device.squared_l2_norm_grad(launch, &mut dx, &x, &dout))
+        call.run(&mut |device, launch| device.squared_l2_norm_grad(launch, &mut dx, &x, &dout))
     }
 }
 
@@ -1195,7 +1195,7 @@ impl Run<Any> for L1Norm<'_> {
         let x = self.x.view()?;
         call.expect_reducible(&x)?;
         let mut out = self.out.view(outputs::like(&x))?;
-        call.run(|device, launch| device.l1_norm(launch, &mut out, &x))
+        call.run(&mut |device, launch| device.l1_norm(launch, &mut out, &x))
     }
 }
 
@@ -1212,7 +1212,7 @@ impl Run<Any> for L1NormGrad<'_> {
         let x = self.x.view()?;
         let dout = self.dout.view()?;
         let mut dx = self.dx.view(outputs::like(&x))?;
-        call.run(|device, launch| device.l1_norm_grad(launch, &mut dx, &x, &dout))
+        call.run(&mut |device, launch| device.l1_norm_grad(launch, &mut dx, &x, &dout))
     }
 }
 
@@ -1228,7 +1228,7 @@ impl Run<Any> for ReduceAs<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
         let mut out = self.out.view(self.out.tensor().data_type()?)?;
-        call.run(|device, launch| device.reduce_as(launch, &mut out, &x))
+        call.run(&mut |device, launch| device.reduce_as(launch, &mut out, &x))
     }
 }
 
@@ -1244,7 +1244,7 @@ impl Run<Any> for ReduceAsGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let dout = self.dout.view()?;
         let mut dx = self.dx.view(outputs::like(&dout))?;
-        call.run(|device, launch| device.reduce_as_grad(launch, &mut dx, &dout))
+        call.run(&mut |device, launch| device.reduce_as_grad(launch, &mut dx, &dout))
     }
 }
 
@@ -1260,6 +1260,6 @@ impl Run<Any> for ClipByNorm<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
         let mut out = self.out.view(outputs::like(&x))?;
-        call.run(|device, launch| device.clip_by_norm(launch, &mut out, &x, f64::from(self.max_norm)))
+        call.run(&mut |device, launch| device.clip_by_norm(launch, &mut out, &x, f64::from(self.max_norm)))
     }
 }

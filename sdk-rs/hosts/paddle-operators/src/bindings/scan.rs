@@ -48,7 +48,7 @@ impl Run<Any> for Cumsum<'_> {
         let x = self.x.view()?;
         let axis = self.axis.to_i64()?;
         let mut out = self.out.view(outputs::like(&x))?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.cumsum(
                 launch,
                 &mut out,
@@ -77,7 +77,7 @@ impl Run<Any> for CumsumGrad<'_> {
         let dout = self.dout.view()?;
         let axis = self.axis.to_i64()?;
         let mut dx = self.dx.view(outputs::like(&dout))?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.cumsum_grad(
                 launch,
                 &mut dx,
@@ -105,7 +105,7 @@ impl Run<Any> for CumprodUntilV2_6<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
         let mut out = self.out.view(outputs::like(&x))?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.cumprod(
                 launch,
                 &mut out,
@@ -128,7 +128,7 @@ impl Run<Any> for Cumprod<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
         let mut out = self.out.view(outputs::like(&x))?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.cumprod(
                 launch,
                 &mut out,
@@ -156,7 +156,7 @@ impl Run<Any> for CumprodGradUntilV2_6<'_> {
         let x = self.x.view()?;
         let dout = self.dout.view()?;
         let mut dx = self.dx.view(outputs::like(&x))?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.cumprod_grad(
                 launch,
                 &mut dx,
@@ -181,7 +181,7 @@ impl Run<Any> for CumprodGrad<'_> {
         let x = self.x.view()?;
         let dout = self.dout.view()?;
         let mut dx = self.dx.view(outputs::like(&x))?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.cumprod_grad(
                 launch,
                 &mut dx,
@@ -209,7 +209,7 @@ impl Run<Any> for Logcumsumexp<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
         let mut out = self.out.view(outputs::like(&x))?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.logcumsumexp(
                 launch,
                 &mut out,
@@ -239,7 +239,7 @@ impl Run<Any> for LogcumsumexpGrad<'_> {
         let out = self.out.view()?;
         let dout = self.dout.view()?;
         let mut dx = self.dx.view(outputs::like(&x))?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.logcumsumexp_grad(
                 launch,
                 &mut dx,
@@ -270,7 +270,9 @@ impl Run<Any> for Cummax<'_> {
         let x = self.x.view()?;
         let mut out = self.out.view(outputs::like(&x))?;
         let mut indices = self.indices.view(self.indices.tensor().data_type()?)?;
-        call.run(|device, launch| device.cummax(launch, &mut out, &mut indices, &x, i64::from(self.axis)))
+        call.run(&mut |device, launch| {
+            device.cummax(launch, &mut out, &mut indices, &x, i64::from(self.axis))
+        })
     }
 }
 
@@ -287,7 +289,7 @@ impl Run<Any> for CummaxGrad<'_> {
         let indices = self.indices.view()?;
         let dout = self.dout.view()?;
         let mut dx = self.dx.view(outputs::like(&dout))?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.cumextremum_grad(launch, &mut dx, &indices, &dout, i64::from(self.axis))
         })
     }
@@ -306,7 +308,9 @@ impl Run<Any> for Cummin<'_> {
         let x = self.x.view()?;
         let mut out = self.out.view(outputs::like(&x))?;
         let mut indices = self.indices.view(self.indices.tensor().data_type()?)?;
-        call.run(|device, launch| device.cummin(launch, &mut out, &mut indices, &x, i64::from(self.axis)))
+        call.run(&mut |device, launch| {
+            device.cummin(launch, &mut out, &mut indices, &x, i64::from(self.axis))
+        })
     }
 }
 
@@ -323,7 +327,7 @@ impl Run<Any> for CumminGrad<'_> {
         let indices = self.indices.view()?;
         let dout = self.dout.view()?;
         let mut dx = self.dx.view(outputs::like(&dout))?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.cumextremum_grad(launch, &mut dx, &indices, &dout, i64::from(self.axis))
         })
     }

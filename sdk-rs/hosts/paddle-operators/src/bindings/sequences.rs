@@ -40,7 +40,7 @@ impl Run<Any> for GatherTree<'_> {
         let ids = self.ids.view()?;
         let parents = self.parents.view()?;
         let mut out = self.out.view(outputs::like(&ids))?;
-        call.run(|device, launch| device.gather_tree(launch, &mut out, &ids, &parents))
+        call.run(&mut |device, launch| device.gather_tree(launch, &mut out, &ids, &parents))
     }
 }
 
@@ -57,7 +57,7 @@ impl Run<Any> for ViterbiDecode<'_> {
         let potentials = self.potentials.view()?;
         let transition = self.transition.view()?;
         let lengths = self.lengths.view()?;
-        let dims = call.run(|device, launch| {
+        let dims = call.run(&mut |device, launch| {
             device.viterbi_decode_scores_shape(
                 launch,
                 &potentials,
@@ -67,7 +67,7 @@ impl Run<Any> for ViterbiDecode<'_> {
             )
         })?;
         self.scores.reshape(&dims)?;
-        let dims = call.run(|device, launch| {
+        let dims = call.run(&mut |device, launch| {
             device.viterbi_decode_path_shape(
                 launch,
                 &potentials,
@@ -79,7 +79,7 @@ impl Run<Any> for ViterbiDecode<'_> {
         self.path.reshape(&dims)?;
         let mut scores = self.scores.view(outputs::like(&potentials))?;
         let mut path = self.path.view(DataType::INT64)?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.viterbi_decode(
                 launch,
                 &mut scores,
@@ -112,7 +112,7 @@ impl Run<Any> for EditDistance<'_> {
         let refs = self.refs.view()?;
         let hypslength = self.hypslength.map(Tensor::view).transpose()?;
         let refslength = self.refslength.map(Tensor::view).transpose()?;
-        let dims = call.run(|device, launch| {
+        let dims = call.run(&mut |device, launch| {
             device.edit_distance_sequencenum_shape(
                 launch,
                 &hyps,
@@ -123,7 +123,7 @@ impl Run<Any> for EditDistance<'_> {
             )
         })?;
         self.sequencenum.reshape(&dims)?;
-        let dims = call.run(|device, launch| {
+        let dims = call.run(&mut |device, launch| {
             device.edit_distance_out_shape(
                 launch,
                 &hyps,
@@ -136,7 +136,7 @@ impl Run<Any> for EditDistance<'_> {
         self.out.reshape(&dims)?;
         let mut sequencenum = self.sequencenum.view(DataType::INT64)?;
         let mut out = self.out.view(DataType::FLOAT32)?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.edit_distance(
                 launch,
                 &mut sequencenum,
@@ -170,7 +170,7 @@ impl Run<Any> for Warprnnt<'_> {
         let label = self.label.view()?;
         let input_lengths = self.input_lengths.view()?;
         let label_lengths = self.label_lengths.view()?;
-        let dims = call.run(|device, launch| {
+        let dims = call.run(&mut |device, launch| {
             device.rnnt_loss_loss_shape(
                 launch,
                 &input,
@@ -182,7 +182,7 @@ impl Run<Any> for Warprnnt<'_> {
             )
         })?;
         self.loss.reshape(&dims)?;
-        let dims = call.run(|device, launch| {
+        let dims = call.run(&mut |device, launch| {
             device.rnnt_loss_gradient_shape(
                 launch,
                 &input,
@@ -196,7 +196,7 @@ impl Run<Any> for Warprnnt<'_> {
         self.gradient.reshape(&dims)?;
         let mut loss = self.loss.view(outputs::like(&input))?;
         let mut gradient = self.gradient.view(outputs::like(&input))?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.rnnt_loss(
                 launch,
                 &mut loss,
@@ -230,6 +230,6 @@ impl Run<Any> for WarprnntGrad<'_> {
         let gradient = self.gradient.view()?;
         let dloss = self.dloss.view()?;
         let mut dinput = self.dinput.view(outputs::like(&gradient))?;
-        call.run(|device, launch| device.rnnt_loss_grad(launch, &mut dinput, &gradient, &dloss))
+        call.run(&mut |device, launch| device.rnnt_loss_grad(launch, &mut dinput, &gradient, &dloss))
     }
 }

@@ -59,7 +59,7 @@ impl Run<Any> for StridedSlice<'_> {
         let x = self.x.view()?;
         let axes: Vec<i64> = self.axes.iter().copied().map(i64::from).collect();
         let mut out = self.out.view(outputs::like(&x))?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.strided_slice(
                 launch,
                 &mut out,
@@ -93,7 +93,7 @@ impl Run<Any> for StridedSliceGrad<'_> {
         let dout = self.dout.view()?;
         let axes: Vec<i64> = self.axes.iter().copied().map(i64::from).collect();
         let mut dx = self.dx.view(outputs::like(&dout))?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.strided_slice_grad(
                 launch,
                 &mut dx,
@@ -120,11 +120,14 @@ kernel! {
 impl Run<Any> for Crop<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
-        let dims = call
-            .run(|device, launch| device.crop_out_shape(launch, &x, self.shape.get(), self.offsets.get()))?;
+        let dims = call.run(&mut |device, launch| {
+            device.crop_out_shape(launch, &x, self.shape.get(), self.offsets.get())
+        })?;
         self.out.reshape(&dims)?;
         let mut out = self.out.view(outputs::like(&x))?;
-        call.run(|device, launch| device.crop(launch, &mut out, &x, self.shape.get(), self.offsets.get()))
+        call.run(&mut |device, launch| {
+            device.crop(launch, &mut out, &x, self.shape.get(), self.offsets.get())
+        })
     }
 }
 
@@ -141,10 +144,10 @@ impl Run<Any> for CropGrad<'_> {
         let x = self.x.view()?;
         let dout = self.dout.view()?;
         let dims =
-            call.run(|device, launch| device.crop_grad_dx_shape(launch, &x, &dout, self.offsets.get()))?;
+            call.run(&mut |device, launch| device.crop_grad_dx_shape(launch, &x, &dout, self.offsets.get()))?;
         self.dx.reshape(&dims)?;
         let mut dx = self.dx.view(outputs::like(&dout))?;
-        call.run(|device, launch| device.crop_grad(launch, &mut dx, &x, &dout, self.offsets.get()))
+        call.run(&mut |device, launch| device.crop_grad(launch, &mut dx, &x, &dout, self.offsets.get()))
     }
 }
 
@@ -172,7 +175,7 @@ impl Run<Any> for SetValueGrad<'_> {
         let mut dx = outputs::wanted(self.dx)?.map(|out| out.view(outputs::like(&dout))).transpose()?;
         let mut dvalues =
             outputs::wanted(self.dvalues)?.map(|out| out.view(outputs::like(&dout))).transpose()?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.set_value_grad(
                 launch,
                 dx.as_mut(),
@@ -210,7 +213,7 @@ impl Run<Any> for SetValueWithScalarGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let dout = self.dout.view()?;
         let mut dx = outputs::wanted(self.dx)?.map(|out| out.view(outputs::like(&dout))).transpose()?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.set_value_grad(
                 launch,
                 dx.as_mut(),
@@ -242,7 +245,7 @@ impl Run<Any> for Flip<'_> {
         let x = self.x.view()?;
         let axis: Vec<i64> = self.axis.iter().copied().map(i64::from).collect();
         let mut out = self.out.view(outputs::like(&x))?;
-        call.run(|device, launch| device.flip(launch, &mut out, &x, &axis))
+        call.run(&mut |device, launch| device.flip(launch, &mut out, &x, &axis))
     }
 }
 
@@ -258,7 +261,7 @@ impl Run<Any> for Reverse<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
         let mut out = self.out.view(outputs::like(&x))?;
-        call.run(|device, launch| device.flip(launch, &mut out, &x, self.axis.get()))
+        call.run(&mut |device, launch| device.flip(launch, &mut out, &x, self.axis.get()))
     }
 }
 
@@ -274,7 +277,7 @@ impl Run<Any> for Roll<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
         let mut out = self.out.view(outputs::like(&x))?;
-        call.run(|device, launch| device.roll(launch, &mut out, &x, self.shifts.get(), self.axis))
+        call.run(&mut |device, launch| device.roll(launch, &mut out, &x, self.shifts.get(), self.axis))
     }
 }
 
@@ -290,7 +293,7 @@ impl Run<Any> for RollGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let dout = self.dout.view()?;
         let mut dx = self.dx.view(outputs::like(&dout))?;
-        call.run(|device, launch| device.roll_grad(launch, &mut dx, &dout, self.shifts.get(), self.axis))
+        call.run(&mut |device, launch| device.roll_grad(launch, &mut dx, &dout, self.shifts.get(), self.axis))
     }
 }
 
@@ -307,7 +310,7 @@ impl Run<Any> for Transpose<'_> {
         let x = self.x.view()?;
         let axis: Vec<i64> = self.axis.iter().copied().map(i64::from).collect();
         let mut out = self.out.view(outputs::like(&x))?;
-        call.run(|device, launch| device.transpose(launch, &mut out, &x, &axis))
+        call.run(&mut |device, launch| device.transpose(launch, &mut out, &x, &axis))
     }
 }
 
@@ -324,7 +327,7 @@ impl Run<Any> for TransposeGrad<'_> {
         let dout = self.dout.view()?;
         let axis: Vec<i64> = self.axis.iter().copied().map(i64::from).collect();
         let mut dx = self.dx.view(outputs::like(&dout))?;
-        call.run(|device, launch| device.transpose_grad(launch, &mut dx, &dout, &axis))
+        call.run(&mut |device, launch| device.transpose_grad(launch, &mut dx, &dout, &axis))
     }
 }
 
@@ -341,7 +344,7 @@ impl Run<Any> for Multiplex<'_> {
         let x = self.x.into_iter().map(Tensor::view).collect::<Result<Vec<_>>>()?;
         let ids = self.ids.view()?;
         let mut out = self.out.view(outputs::like_first(x.iter())?)?;
-        call.run(|device, launch| device.multiplex(launch, &mut out, &x, &ids))
+        call.run(&mut |device, launch| device.multiplex(launch, &mut out, &x, &ids))
     }
 }
 
@@ -359,6 +362,6 @@ impl Run<Any> for MultiplexGrad<'_> {
         let dout = self.dout.view()?;
         let ty = outputs::like(&dout);
         let mut dx = outputs::views(self.dx, |_| Ok(ty))?;
-        call.run(|device, launch| device.multiplex_grad(launch, &mut dx, &ids, &dout))
+        call.run(&mut |device, launch| device.multiplex_grad(launch, &mut dx, &ids, &dout))
     }
 }

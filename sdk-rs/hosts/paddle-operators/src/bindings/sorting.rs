@@ -78,7 +78,7 @@ impl Run<Any> for ArgsortUntilV2_6<'_> {
         let x = self.x.view()?;
         let mut out = self.out.view(outputs::like(&x))?;
         let mut indices = self.indices.view(DataType::INT64)?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.argsort(launch, &mut out, &mut indices, &x, i64::from(self.axis), self.descending)
         })
     }
@@ -97,7 +97,7 @@ impl Run<Any> for Argsort<'_> {
         let x = self.x.view()?;
         let mut out = self.out.view(outputs::like(&x))?;
         let mut indices = self.indices.view(DataType::INT64)?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.argsort(launch, &mut out, &mut indices, &x, i64::from(self.axis), self.descending)
         })
     }
@@ -116,7 +116,9 @@ impl Run<Any> for ArgsortGradUntilV2_6<'_> {
         let indices = self.indices.view()?;
         let dout = self.dout.view()?;
         let mut dx = self.dx.view(outputs::like(&dout))?;
-        call.run(|device, launch| device.argsort_grad(launch, &mut dx, &indices, &dout, i64::from(self.axis)))
+        call.run(&mut |device, launch| {
+            device.argsort_grad(launch, &mut dx, &indices, &dout, i64::from(self.axis))
+        })
     }
 }
 
@@ -133,7 +135,9 @@ impl Run<Any> for ArgsortGrad<'_> {
         let indices = self.indices.view()?;
         let dout = self.dout.view()?;
         let mut dx = self.dx.view(outputs::like(&dout))?;
-        call.run(|device, launch| device.argsort_grad(launch, &mut dx, &indices, &dout, i64::from(self.axis)))
+        call.run(&mut |device, launch| {
+            device.argsort_grad(launch, &mut dx, &indices, &dout, i64::from(self.axis))
+        })
     }
 }
 
@@ -149,7 +153,7 @@ impl Run<Any> for Topk<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
         let k = self.k.to_i64()?;
-        let dims = call.run(|device, launch| {
+        let dims = call.run(&mut |device, launch| {
             device.topk_out_shape(
                 launch,
                 &x,
@@ -157,7 +161,7 @@ impl Run<Any> for Topk<'_> {
             )
         })?;
         self.out.reshape(&dims)?;
-        let dims = call.run(|device, launch| {
+        let dims = call.run(&mut |device, launch| {
             device.topk_indices_shape(
                 launch,
                 &x,
@@ -167,7 +171,7 @@ impl Run<Any> for Topk<'_> {
         self.indices.reshape(&dims)?;
         let mut out = self.out.view(outputs::like(&x))?;
         let mut indices = self.indices.view(DataType::INT64)?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.topk(
                 launch,
                 &mut out,
@@ -192,7 +196,9 @@ impl Run<Any> for TopkGrad<'_> {
         let indices = self.indices.view()?;
         let dout = self.dout.view()?;
         let mut dx = self.dx.view(outputs::like(&dout))?;
-        call.run(|device, launch| device.topk_grad(launch, &mut dx, &indices, &dout, i64::from(self.axis)))
+        call.run(&mut |device, launch| {
+            device.topk_grad(launch, &mut dx, &indices, &dout, i64::from(self.axis))
+        })
     }
 }
 
@@ -209,7 +215,7 @@ impl Run<Any> for KthvalueUntilV3_0<'_> {
         let x = self.x.view()?;
         let mut out = self.out.view(outputs::like(&x))?;
         let mut indices = self.indices.view(DataType::INT64)?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.kthvalue(
                 launch,
                 &mut out,
@@ -238,7 +244,7 @@ impl Run<Any> for Kthvalue<'_> {
         let x = self.x.view()?;
         let mut out = self.out.view(outputs::like(&x))?;
         let mut indices = self.indices.view(DataType::INT64)?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.kthvalue(
                 launch,
                 &mut out,
@@ -263,7 +269,7 @@ impl Run<Any> for KthvalueGradUntilV3_0<'_> {
         let indices = self.indices.view()?;
         let dout = self.dout.view()?;
         let mut dx = self.dx.view(outputs::like(&dout))?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.kthvalue_grad(launch, &mut dx, &indices, &dout, i64::from(self.axis), self.keep_dim)
         })
     }
@@ -282,7 +288,7 @@ impl Run<Any> for KthvalueGrad<'_> {
         let indices = self.indices.view()?;
         let dout = self.dout.view()?;
         let mut dx = self.dx.view(outputs::like(&dout))?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.kthvalue_grad(launch, &mut dx, &indices, &dout, i64::from(self.axis), self.keep_dim)
         })
     }
@@ -301,7 +307,7 @@ impl Run<Any> for Mode<'_> {
         let x = self.x.view()?;
         let mut out = self.out.view(outputs::like(&x))?;
         let mut indices = self.indices.view(DataType::INT64)?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.mode(launch, &mut out, &mut indices, &x, i64::from(self.axis), self.keep_dim)
         })
     }
@@ -320,7 +326,7 @@ impl Run<Any> for ModeGrad<'_> {
         let indices = self.indices.view()?;
         let dout = self.dout.view()?;
         let mut dx = self.dx.view(outputs::like(&dout))?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.mode_grad(launch, &mut dx, &indices, &dout, i64::from(self.axis), self.keep_dim)
         })
     }
@@ -339,7 +345,9 @@ impl Run<Any> for Searchsorted<'_> {
         let sorted_sequence = self.sorted_sequence.view()?;
         let x = self.x.view()?;
         let mut out = self.out.view(self.out.tensor().data_type()?)?;
-        call.run(|device, launch| device.searchsorted(launch, &mut out, &sorted_sequence, &x, self.right))
+        call.run(&mut |device, launch| {
+            device.searchsorted(launch, &mut out, &sorted_sequence, &x, self.right)
+        })
     }
 }
 
@@ -356,7 +364,7 @@ impl Run<Any> for Median<'_> {
         let x = self.x.view()?;
         let mut out = self.out.view(outputs::like(&x))?;
         let mut indices = self.indices.view(DataType::INT64)?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.median(
                 launch,
                 &mut out,
@@ -388,7 +396,7 @@ impl Run<Any> for MedianGrad<'_> {
         let indices = self.indices.view()?;
         let dout = self.dout.view()?;
         let mut dx = self.dx.view(outputs::like(&x))?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.median_grad_of_equal(
                 launch,
                 &mut dx,
@@ -419,7 +427,7 @@ impl Run<Any> for Nanmedian<'_> {
         let x = self.x.view()?;
         let mut out = self.out.view(outputs::like(&x))?;
         let mut indices = self.indices.view(DataType::INT64)?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.median(
                 launch,
                 &mut out,
@@ -449,7 +457,7 @@ impl Run<Any> for NanmedianGradUntilV2_6<'_> {
         let indices = self.indices.view()?;
         let dout = self.dout.view()?;
         let mut dx = self.dx.view(outputs::like(&dout))?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.median_grad(
                 launch,
                 &mut dx,
@@ -474,7 +482,7 @@ impl Run<Any> for NanmedianGradUntilV3_1<'_> {
         let indices = self.indices.view()?;
         let dout = self.dout.view()?;
         let mut dx = self.dx.view(outputs::like(&dout))?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.median_grad(
                 launch,
                 &mut dx,
@@ -501,7 +509,7 @@ impl Run<Any> for NanmedianGrad<'_> {
         let indices = self.indices.view()?;
         let dout = self.dout.view()?;
         let mut dx = self.dx.view(outputs::like(&x))?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.median_grad_of_equal(
                 launch,
                 &mut dx,

@@ -35,7 +35,7 @@ impl Run<Any> for Erfinv<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
         let mut out = self.out.view(outputs::like(&x))?;
-        call.run(|device, launch| device.erfinv(launch, &mut out, &x))
+        call.run(&mut |device, launch| device.erfinv(launch, &mut out, &x))
     }
 }
 
@@ -51,7 +51,7 @@ impl Run<Any> for ErfinvGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let out = self.out.view()?;
         let dout = self.dout.view()?;
-        elementwise::result(call, self.dx, &[&out, &dout], |device, launch, dx| {
+        elementwise::result(call, self.dx, &[&out, &dout], &mut |device, launch, dx| {
             device.erfinv_grad(launch, dx, &out, &dout)
         })
     }
@@ -69,7 +69,7 @@ impl Run<Any> for I0<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
         let mut out = self.out.view(outputs::like(&x))?;
-        call.run(|device, launch| device.i0(launch, &mut out, &x))
+        call.run(&mut |device, launch| device.i0(launch, &mut out, &x))
     }
 }
 
@@ -85,7 +85,7 @@ impl Run<Any> for Polygamma<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
         let mut out = self.out.view(outputs::like(&x))?;
-        call.run(|device, launch| device.polygamma(launch, &mut out, &x, i64::from(self.order)))
+        call.run(&mut |device, launch| device.polygamma(launch, &mut out, &x, i64::from(self.order)))
     }
 }
 
@@ -102,7 +102,7 @@ impl Run<Any> for Gammaincc<'_> {
         let a = self.a.view()?;
         let x = self.x.view()?;
         let mut out = self.out.view(outputs::like(&a))?;
-        call.run(|device, launch| device.gammaincc(launch, &mut out, &a, &x))
+        call.run(&mut |device, launch| device.gammaincc(launch, &mut out, &a, &x))
     }
 }
 
@@ -118,7 +118,7 @@ impl Run<Any> for Renorm<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
         let mut out = self.out.view(outputs::like(&x))?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.renorm(
                 launch,
                 &mut out,

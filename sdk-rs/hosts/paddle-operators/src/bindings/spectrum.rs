@@ -35,7 +35,7 @@ impl Run<Any> for FftC2c<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
         let mut out = self.out.view(outputs::like(&x))?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.fft_c2c(
                 launch,
                 &mut out,
@@ -62,7 +62,7 @@ impl Run<Any> for FftC2cGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let dout = self.dout.view()?;
         let mut dx = self.dx.view(outputs::like(&dout))?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.fft_c2c_grad(
                 launch,
                 &mut dx,
@@ -89,7 +89,7 @@ impl Run<Any> for FftR2c<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
         let mut out = self.out.view(outputs::complex_of(&x)?)?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.fft_r2c(
                 launch,
                 &mut out,
@@ -117,7 +117,7 @@ impl Run<Any> for FftR2cGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let dout = self.dout.view()?;
         let mut dx = self.dx.view(outputs::real_of(&dout)?)?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.fft_r2c_grad(
                 launch,
                 &mut dx,
@@ -145,7 +145,7 @@ impl Run<Any> for FftC2r<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
         let mut out = self.out.view(outputs::real_of(&x)?)?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.fft_c2r(
                 launch,
                 &mut out,
@@ -173,7 +173,7 @@ impl Run<Any> for FftC2rGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let dout = self.dout.view()?;
         let mut dx = self.dx.view(outputs::complex_of(&dout)?)?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.fft_c2r_grad(
                 launch,
                 &mut dx,
@@ -201,7 +201,7 @@ impl Run<Any> for Frame<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
         let mut out = self.out.view(outputs::like(&x))?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.frame(
                 launch,
                 &mut out,
@@ -228,7 +228,7 @@ impl Run<Any> for FrameGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let dout = self.dout.view()?;
         let mut dx = self.dx.view(outputs::like(&dout))?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.frame_grad(
                 launch,
                 &mut dx,
@@ -255,7 +255,7 @@ impl Run<Any> for OverlapAdd<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
         let mut out = self.out.view(outputs::like(&x))?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.overlap_add(launch, &mut out, &x, i64::from(self.hop_length), i64::from(self.axis))
         })
     }
@@ -273,7 +273,7 @@ impl Run<Any> for OverlapAddGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let dout = self.dout.view()?;
         let mut dx = self.dx.view(outputs::like(&dout))?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.overlap_add_grad(launch, &mut dx, &dout, i64::from(self.hop_length), i64::from(self.axis))
         })
     }

@@ -32,7 +32,7 @@ impl Run<Any> for GridSample<'_> {
         let x = self.x.view()?;
         let grid = self.grid.view()?;
         let mut out = self.out.view(outputs::like(&x))?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.grid_sample(
                 launch,
                 &mut out,
@@ -63,7 +63,7 @@ impl Run<Any> for GridSampleGrad<'_> {
         let dout = self.dout.view()?;
         let mut dx = outputs::wanted(self.dx)?.map(|out| out.view(outputs::like(&x))).transpose()?;
         let mut dgrid = outputs::wanted(self.dgrid)?.map(|out| out.view(outputs::like(&grid))).transpose()?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.grid_sample_grad(
                 launch,
                 dx.as_mut(),
@@ -101,7 +101,7 @@ impl Run<Any> for RoiAlign<'_> {
         let boxes = self.boxes.view()?;
         let boxes_num = self.boxes_num.map(Tensor::view).transpose()?;
         let mut out = self.out.view(outputs::like(&x))?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.roi_align(
                 launch,
                 &mut out,
@@ -145,7 +145,7 @@ impl Run<Any> for RoiAlignGrad<'_> {
         let boxes_num = self.boxes_num.map(Tensor::view).transpose()?;
         let dout = self.dout.view()?;
         let mut dx = self.dx.view(outputs::like(&dout))?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.roi_align_grad(
                 launch,
                 &mut dx,
@@ -175,11 +175,13 @@ kernel! {
 impl Run<Any> for Nms<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let boxes = self.boxes.view()?;
-        let dims = call.run(|device, launch| {
+        let dims = call.run(&mut |device, launch| {
             device.nms_out_shape(launch, &boxes, None, f64::from(self.iou_threshold))
         })?;
         self.out.reshape(&dims)?;
         let mut out = self.out.view(DataType::INT64)?;
-        call.run(|device, launch| device.nms(launch, &mut out, &boxes, None, f64::from(self.iou_threshold)))
+        call.run(&mut |device, launch| {
+            device.nms(launch, &mut out, &boxes, None, f64::from(self.iou_threshold))
+        })
     }
 }

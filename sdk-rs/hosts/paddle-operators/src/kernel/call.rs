@@ -115,8 +115,12 @@ impl Call {
 
     /// Calls the device's operators, or operators composed of them. A panic becomes an error.
     ///
-    /// `work` must not call Paddle: a C++ exception cannot pass through this function.
-    pub(crate) fn run<T>(&self, work: impl FnOnce(&dyn Operators, Launch) -> device::Result<T>) -> Result<T> {
+    /// `work` must not call Paddle: a C++ exception cannot pass through this function. It is called once. As a trait object,
+    /// it lets this function be compiled once, not for each of more than a thousand kernels.
+    pub(crate) fn run<T>(
+        &self,
+        work: &mut dyn FnMut(&dyn Operators, Launch) -> device::Result<T>,
+    ) -> Result<T> {
         if let Some(compositions) = &self.provider.compositions {
             // Compositions catch panics themselves: C++ exceptions pass through a composition that allocates
             // memory.

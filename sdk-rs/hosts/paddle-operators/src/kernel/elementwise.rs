@@ -18,20 +18,20 @@ pub(crate) fn result(
     call: &Call,
     out: Output<'_>,
     operands: &[&TensorRef<'_>],
-    compute: impl FnOnce(&dyn Operators, Launch, &mut TensorMut<'_>) -> device::Result<()>,
+    compute: &mut dyn FnMut(&dyn Operators, Launch, &mut TensorMut<'_>) -> device::Result<()>,
 ) -> Result<()> {
     let mut out = out.view(result_type(operands))?;
-    call.run(|device, launch| compute(device, launch, &mut out))
+    call.run(&mut |device, launch| compute(device, launch, &mut out))
 }
 
 /// Computes a boolean result.
 pub(crate) fn test(
     call: &Call,
     out: Output<'_>,
-    compute: impl FnOnce(&dyn Operators, Launch, &mut TensorMut<'_>) -> device::Result<()>,
+    compute: &mut dyn FnMut(&dyn Operators, Launch, &mut TensorMut<'_>) -> device::Result<()>,
 ) -> Result<()> {
     let mut out = out.view(DataType::BOOL)?;
-    call.run(|device, launch| compute(device, launch, &mut out))
+    call.run(&mut |device, launch| compute(device, launch, &mut out))
 }
 
 /// Computes the gradient with respect to an operand. Skips an output that Paddle does not request.
@@ -42,11 +42,11 @@ pub(crate) fn gradient(
     out: Option<Output<'_>>,
     axis: i32,
     operands: &[&TensorRef<'_>],
-    compute: impl FnOnce(&dyn Operators, Launch, &mut TensorMut<'_>) -> device::Result<()>,
+    compute: &mut dyn FnMut(&dyn Operators, Launch, &mut TensorMut<'_>) -> device::Result<()>,
 ) -> Result<()> {
     let Some(out) = out else { return Ok(()) };
     let mut out = output(out, axis, operands)?;
-    call.run(|device, launch| compute(device, launch, &mut out))
+    call.run(&mut |device, launch| compute(device, launch, &mut out))
 }
 
 /// Computes a gradient as [`gradient`] does, before another gradient of the same operands. Paddle may place
@@ -57,16 +57,16 @@ pub(crate) fn early_gradient<'c>(
     out: Option<Output<'c>>,
     axis: i32,
     operands: &[&TensorRef<'_>],
-    compute: impl FnOnce(&dyn Operators, Launch, &mut TensorMut<'_>) -> device::Result<()>,
+    compute: &mut dyn FnMut(&dyn Operators, Launch, &mut TensorMut<'_>) -> device::Result<()>,
 ) -> Result<Early<'c>> {
     let Some(out) = out else { return Ok(Early { call, staged: None }) };
     let mut out = output(out, axis, operands)?;
     if !operands.iter().any(|operand| out.shares_memory(operand)) {
-        call.run(|device, launch| compute(device, launch, &mut out))?;
+        call.run(&mut |device, launch| compute(device, launch, &mut out))?;
         return Ok(Early { call, staged: None });
     }
     let mut stage = call.temporary(out.data_type(), out.dims())?;
-    call.run(|device, launch| compute(device, launch, &mut stage))?;
+    call.run(&mut |device, launch| compute(device, launch, &mut stage))?;
     Ok(Early { call, staged: Some((out, stage)) })
 }
 
@@ -83,7 +83,8 @@ impl Early<'_> {
         match self.staged {
             None => Ok(()),
             Some((mut out, stage)) => {
-                self.call.run(|device, launch| device.expand(launch, &mut out, &stage.into_input()))
+                let stage = stage.into_input();
+                self.call.run(&mut |device, launch| device.expand(launch, &mut out, &stage))
             }
         }
     }

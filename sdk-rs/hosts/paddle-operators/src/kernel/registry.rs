@@ -324,7 +324,8 @@ macro_rules! kernel {
             /// The context must be that of the call, with the arguments of this declaration.
             #[allow(unused_mut, unused_variables, reason = "a section may be empty")]
             unsafe fn gather<$life>(call: &$life Call, context: KernelContext) -> Result<$kernel<$life>> {
-                let [mut inputs, mut attributes, mut outputs] = [(); 3].map(|()| Section::new(call, context));
+                let section = || Section::new(call, context);
+                let (mut inputs, mut attributes, mut outputs) = (section(), section(), section());
                 // SAFETY: the caller's promise; each section has its own counter.
                 unsafe {
                     Ok($kernel {

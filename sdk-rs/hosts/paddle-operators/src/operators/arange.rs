@@ -55,8 +55,8 @@ fn make<T: Element>(call: &Call, numbers: [Scalar<'_>; 3], out: Output<'_>) -> R
     let numbers = [[start?], [end?], [step?]];
     let [start, end, step] = [0, 1, 2].map(|index| call.upload(&numbers[index], &[1]));
     let (start, end, step) = (start?, end?, step?);
-    let dims = call.run(|device, launch| device.arange_tensor_out_shape(launch, &start, &end, &step))?;
+    let dims = call.run(&mut |device, launch| device.arange_tensor_out_shape(launch, &start, &end, &step))?;
     out.reshape(&dims)?;
     let mut out = out.view(T::DATA_TYPE)?;
-    call.run(|device, launch| device.arange_tensor(launch, &mut out, &start, &end, &step))
+    call.run(&mut |device, launch| device.arange_tensor(launch, &mut out, &start, &end, &step))
 }

@@ -32,7 +32,7 @@ impl Run<Any> for AssignRaw<'_> {
         out.set_dims(source.dims())?;
         let mut target = out.view(outputs::like(&source))?;
         if source.is_empty() || !x.is_in_host_memory()? {
-            return call.run(|device, launch| device.expand(launch, &mut target, &source));
+            return call.run(&mut |device, launch| device.expand(launch, &mut target, &source));
         }
         let source = x.read_window::<u8>(Window::first(source.len() * x.place()?.size))?;
         call.copy_to_device(DevicePtr::from_ptr(out.place()?.first), source)

@@ -33,6 +33,6 @@ impl<T: Element> Run<T> for AssignValue<'_> {
         let values = call.upload(&values, &dims)?;
         out.set_dims(&dims)?;
         let mut out = out.view(T::DATA_TYPE)?;
-        call.run(|device, launch| device.expand(launch, &mut out, &values))
+        call.run(&mut |device, launch| device.expand(launch, &mut out, &values))
     }
 }

@@ -65,7 +65,7 @@ impl Run<Any> for BatchNorm<'_> {
             reserve_space.allocate(DataType::FLOAT32)?;
         }
         let global = (self.is_test && !self.trainable_statistics) || self.use_global_stats;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.batch_norm(
                 launch,
                 &mut y,
@@ -186,7 +186,7 @@ impl Run<Any> for SyncBatchNormGrad<'_> {
         let ty = outputs::like(&mean);
         let (mut dx, mut dscale, mut dbias) =
             (view(self.dx, outputs::like(&x))?, view(self.dscale, ty)?, view(self.dbias, ty)?);
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.batch_norm_grad(
                 launch,
                 dx.as_mut(),

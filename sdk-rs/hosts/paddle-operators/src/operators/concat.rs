@@ -40,7 +40,7 @@ impl Run<Any> for ConcatGrad<'_> {
             if let Some(x_grad) = x_grad.filter(|_| width > 0) {
                 let part = part(&source, axis, start, width)?;
                 let mut x_grad = x_grad.view(outputs::like(&source))?;
-                call.run(|device, launch| device.expand(launch, &mut x_grad, &part))?;
+                call.run(&mut |device, launch| device.expand(launch, &mut x_grad, &part))?;
             } else if let Some(x_grad) = x_grad {
                 x_grad.view(outputs::like(&source))?;
             }

@@ -37,10 +37,10 @@ impl Run<Any> for Einsum<'_> {
             let operand = &permuted(operand, &stored_order(self.equation, index, operand.dims().len()))?;
             saved.reshape(operand.dims())?;
             let mut saved = saved.view(outputs::like(operand))?;
-            call.run(|device, launch| device.expand(launch, &mut saved, operand))?;
+            call.run(&mut |device, launch| device.expand(launch, &mut saved, operand))?;
         }
         let mut out = self.out.view(outputs::like_first(operands.iter())?)?;
-        call.run(|device, launch| device.einsum(launch, &mut out, &operands, self.equation))
+        call.run(&mut |device, launch| device.einsum(launch, &mut out, &operands, self.equation))
     }
 }
 
@@ -65,7 +65,9 @@ impl Run<Any> for EinsumGrad<'_> {
         let dout = self.dout.view()?;
         let ty = outputs::like_first(operands.iter())?;
         let mut gradients = outputs::views(self.gradients, |_| Ok(ty))?;
-        call.run(|device, launch| device.einsum_grad(launch, &mut gradients, &operands, &dout, self.equation))
+        call.run(&mut |device, launch| {
+            device.einsum_grad(launch, &mut gradients, &operands, &dout, self.equation)
+        })
     }
 }
 

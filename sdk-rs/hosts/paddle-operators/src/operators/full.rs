@@ -76,5 +76,5 @@ pub(super) fn fill<T: Element>(call: &Call, out: Output<'_>, value: T) -> Result
     let value = [value];
     let value = call.upload(&value, &[])?;
     let mut out = out.view(T::DATA_TYPE)?;
-    call.run(|device, launch| device.expand(launch, &mut out, &value))
+    call.run(&mut |device, launch| device.expand(launch, &mut out, &value))
 }

@@ -30,6 +30,6 @@ impl Run<Any> for Identity<'_> {
         let x = self.x.view()?;
         self.out.reshape(x.dims())?;
         let mut out = self.out.view(outputs::like(&x))?;
-        call.run(|device, launch| device.expand(launch, &mut out, &x))
+        call.run(&mut |device, launch| device.expand(launch, &mut out, &x))
     }
 }

@@ -225,7 +225,7 @@ impl<'a> Part<'a> {
         out.complete(x)?;
         let mut target = out.view(source.data_type())?;
         if index.is_empty() || source.is_empty() {
-            return call.run(|device, launch| device.expand(launch, &mut target, &source));
+            return call.run(&mut |device, launch| device.expand(launch, &mut target, &source));
         }
         if target.is_same(&source) {
             let place = out.place()?;
@@ -233,7 +233,7 @@ impl<'a> Part<'a> {
             let (from, mut to) = line(&place)?;
             let chosen = [elements.view(call)?];
             return call
-                .run(|device, launch| device.index_put(launch, &mut to, &from, &chosen, value, false));
+                .run(&mut |device, launch| device.index_put(launch, &mut to, &from, &chosen, value, false));
         }
         // The output is packed: it is new, or Paddle writes it to the view afterwards.
         let strided = Strided::of(x, &source)?;
@@ -241,7 +241,7 @@ impl<'a> Part<'a> {
         let before = strided.spread(call, &source)?;
         let mut after = strided.zeros(call)?;
         let chosen = [elements.view(call)?];
-        call.run(|device, launch| device.index_put(launch, &mut after, &before, &chosen, value, false))?;
+        call.run(&mut |device, launch| device.index_put(launch, &mut after, &before, &chosen, value, false))?;
         strided.pack(call, &mut target, &after.into_input())
     }
 
@@ -264,7 +264,7 @@ impl<'a> Part<'a> {
         let chosen = if index.is_empty() { vec![] } else { vec![elements.view(call)?] };
         let from = strided.spread(call, &gradient)?;
         let mut rest = strided.zeros(call)?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             let dvalue = dvalue.as_mut().filter(|_| !chosen.is_empty());
             device.index_put_grad(launch, Some(&mut rest), dvalue, &chosen, &from, chosen.is_empty())
         })?;
@@ -282,7 +282,7 @@ impl<'a> Part<'a> {
             return Ok(());
         }
         let (from, _) = line(&place)?;
-        call.run(|device, launch| device.gather(launch, &mut out, &from, &chosen, 0))
+        call.run(&mut |device, launch| device.gather(launch, &mut out, &from, &chosen, 0))
     }
 
     fn take_grad(
@@ -299,7 +299,7 @@ impl<'a> Part<'a> {
         let strided = Strided::of(x, &gradient)?;
         let elements = self.elements(index, &strided.place)?;
         let (mut sums, chosen) = (strided.zeros(call)?, elements.view(call)?);
-        call.run(|device, launch| device.gather_grad(launch, &mut sums, &chosen, &gradient, 0))?;
+        call.run(&mut |device, launch| device.gather_grad(launch, &mut sums, &chosen, &gradient, 0))?;
         strided.pack(call, &mut dx, &sums.into_input())
     }
 
@@ -385,14 +385,14 @@ impl Strided {
     fn spread<'c>(&self, call: &'c Call, packed: &TensorRef<'_>) -> Result<TensorRef<'c>> {
         let (mut memory, empty) = (self.zeros(call)?, self.zeros(call)?.into_input());
         let own = [self.own(call)?];
-        call.run(|device, launch| device.index_put(launch, &mut memory, &empty, &own, packed, false))?;
+        call.run(&mut |device, launch| device.index_put(launch, &mut memory, &empty, &own, packed, false))?;
         Ok(memory.into_input())
     }
 
     /// Packs the elements of memory with this layout.
     fn pack(&self, call: &Call, packed: &mut TensorMut<'_>, memory: &TensorRef<'_>) -> Result<()> {
         let own = self.own(call)?;
-        call.run(|device, launch| device.gather(launch, packed, memory, &own, 0))
+        call.run(&mut |device, launch| device.gather(launch, packed, memory, &own, 0))
     }
 }
 

@@ -37,7 +37,7 @@ impl Run<Any> for Contiguous<'_> {
         self.out.set_contiguous()?;
         self.out.set_offset(0)?;
         let mut out = self.out.view(outputs::like(&x))?;
-        call.run(|device, launch| device.expand(launch, &mut out, &x))
+        call.run(&mut |device, launch| device.expand(launch, &mut out, &x))
     }
 }
 
@@ -68,11 +68,11 @@ impl Run<Any> for StridedCopy<'_> {
         // SAFETY: the elements are in memory of the output, which Paddle keeps for work on the stream.
         let mut out = unsafe { TensorMut::new(first, x.data_type(), layout(&place.dims, &place.strides)?) }?;
         if x.dims() == dims {
-            return call.run(|device, launch| device.expand(launch, &mut out, &x));
+            return call.run(&mut |device, launch| device.expand(launch, &mut out, &x));
         }
         // The same elements in a different shape, in row-major order.
         let mut packed = call.temporary(x.data_type(), x.dims())?;
-        call.run(|device, launch| device.expand(launch, &mut packed, &x))?;
+        call.run(&mut |device, launch| device.expand(launch, &mut packed, &x))?;
         if packed.len() != len {
             let message = format!("{:?} elements cannot have the shape {dims:?}", packed.dims());
             return Err(Error::invalid(message));
@@ -80,7 +80,7 @@ impl Run<Any> for StridedCopy<'_> {
         let strides = contiguous_strides(&dims).map_err(Error::of_operator)?;
         // SAFETY: it is the same memory.
         let packed = unsafe { TensorRef::new(packed.first(), packed.data_type(), layout(&dims, &strides)?) }?;
-        call.run(|device, launch| device.expand(launch, &mut out, &packed))
+        call.run(&mut |device, launch| device.expand(launch, &mut out, &packed))
     }
 }
 

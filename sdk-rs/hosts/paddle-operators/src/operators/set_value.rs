@@ -140,7 +140,7 @@ impl<'a> Part<'a> {
         let source = x.view()?;
         let mut all = out.view(data_type)?;
         if !all.is_same(&source) {
-            call.run(|device, launch| device.expand(launch, &mut all, &source))?;
+            call.run(&mut |device, launch| device.expand(launch, &mut all, &source))?;
         }
         let place = self.place(out.place()?)?;
         let first = DevicePtr::from_ptr(place.first);
@@ -152,7 +152,7 @@ impl<'a> Part<'a> {
         // SAFETY: the part is inside the tensor, whose memory Paddle keeps for work on the stream.
         let mut part = unsafe { TensorMut::new(first, data_type, layout) }?;
         let value = value.clone().drop_leading_ones(rank);
-        call.run(|device, launch| device.expand(launch, &mut part, &value))
+        call.run(&mut |device, launch| device.expand(launch, &mut part, &value))
     }
 
     /// Returns the location and layout of the part, with the dimensions of the value.

@@ -31,7 +31,7 @@ impl Run<Any> for RightShift<'_> {
         let (x, y) = (self.x.view()?, self.y.view()?);
         let mut out = self.out.view(outputs::like(&x))?;
         let bits = 8 * x.data_type().size().unwrap_or_default();
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             if self.is_arithmetic {
                 device.bitwise_right_shift(launch, &mut out, &x, &y)
             } else {

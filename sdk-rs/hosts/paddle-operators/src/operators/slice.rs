@@ -36,7 +36,7 @@ impl Run<Any> for Slice<'_> {
         let x = self.x.view()?;
         self.out.reshape(&shapes::slice(&x, axes, [starts, &ends], decrease_axis)?)?;
         let mut out = self.out.view(outputs::like(&x))?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.slice(launch, &mut out, &x, &SliceAttributes { axes, starts, ends: &ends, decrease_axis })
         })
     }
@@ -60,7 +60,7 @@ impl Run<Any> for SliceGrad<'_> {
         let (starts, ends) = (self.starts.get(), ends(&self.starts, &self.ends, axes, decrease_axis));
         let dout = self.dout.view()?;
         let mut dx = self.dx.view(outputs::like(&dout))?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.slice_grad(
                 launch,
                 &mut dx,

@@ -37,7 +37,7 @@ impl Run<Any> for Unique<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
         let axis: Vec<i64> = self.axis.iter().copied().map(i64::from).collect();
-        let dims = call.run(|device, launch| device.unique_out_shape(launch, &x, &axis, true))?;
+        let dims = call.run(&mut |device, launch| device.unique_out_shape(launch, &x, &axis, true))?;
         self.out.reshape(&dims)?;
         let (count, rows) = match axis.first() {
             None => (dims.iter().product(), x.len()),
@@ -52,7 +52,7 @@ impl Run<Any> for Unique<'_> {
         let mut indices = list(self.indices.filter(|_| self.return_index), count, self.dtype)?;
         let mut inverse = list(self.inverse.filter(|_| self.return_inverse), rows, self.dtype)?;
         let mut counts = list(self.counts.filter(|_| self.return_counts), count, self.dtype)?;
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             let (indices, inverse, counts) = (indices.as_mut(), inverse.as_mut(), counts.as_mut());
             device.unique(launch, &mut out, indices, inverse, counts, &x, &axis, true)
         })

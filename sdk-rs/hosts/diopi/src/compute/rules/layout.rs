@@ -71,7 +71,7 @@ pub(crate) fn cat<'c>(call: &'c Call, out: &Tensor<'c>, tensors: &[Tensor<'c>], 
         && concat.check(call.library, ty).is_ok()
     {
         let elements: SmallVec<[_; 4]> = parts.iter().map(|part| part.elements().clone()).collect();
-        return kernel(call, out, ty, &parts, &concat, |device, launch, out| {
+        return kernel(call, out, ty, &parts, &concat, &mut |device, launch, out| {
             device.concat(launch, out, &elements, dim as i64)
         });
     }
@@ -175,7 +175,7 @@ pub(crate) fn repeat<'c>(
             format!("a tensor of the shape {:?} cannot be repeated {repeats:?} times", input.dims());
         return Err(Error::invalid(message));
     }
-    kernel(call, out, input.data_type(), &[input], &Method::new("tile", ANY), |device, launch, out| {
+    kernel(call, out, input.data_type(), &[input], &Method::new("tile", ANY), &mut |device, launch, out| {
         device.tile(launch, out, input.elements(), repeats)
     })
 }
@@ -197,7 +197,7 @@ pub(crate) fn roll<'c>(
     if input.rank() == 0 || input.len() == 0 {
         return copy(call, out, input);
     }
-    kernel(call, out, input.data_type(), &[input], &Method::new("roll", ANY), |device, launch, out| {
+    kernel(call, out, input.data_type(), &[input], &Method::new("roll", ANY), &mut |device, launch, out| {
         device.roll(launch, out, input.elements(), shifts, dims)
     })
 }
@@ -208,7 +208,7 @@ pub(crate) fn flip<'c>(call: &'c Call, out: &Tensor<'c>, input: &Tensor<'c>, dim
     if input.rank() == 0 || dims.is_empty() {
         return copy(call, out, input);
     }
-    kernel(call, out, input.data_type(), &[input], &Method::new("flip", ANY), |device, launch, out| {
+    kernel(call, out, input.data_type(), &[input], &Method::new("flip", ANY), &mut |device, launch, out| {
         device.flip(launch, out, input.elements(), dims)
     })
 }
@@ -231,7 +231,7 @@ pub(crate) fn pad<'c>(
         let mut paddings = vec![0; 2 * (input.rank() - padded)];
         paddings.extend(pad.rchunks(2).flatten());
         let method = Method::new("pad", FLOAT | INTEGER | BOOL);
-        return kernel(call, out, input.data_type(), &[input], &method, |device, launch, out| {
+        return kernel(call, out, input.data_type(), &[input], &method, &mut |device, launch, out| {
             device.pad(launch, out, input.elements(), &paddings, value.unwrap_or(0.0))
         });
     }
@@ -248,7 +248,7 @@ pub(crate) fn pad<'c>(
     }
     paddings.resize(2 * (images.rank() - 2), 0);
     let method = Method::new("pad3d", FLOAT | INTEGER);
-    kernel(call, &target, images.data_type(), &[&images], &method, |device, launch, out| {
+    kernel(call, &target, images.data_type(), &[&images], &method, &mut |device, launch, out| {
         device.pad3d(
             launch,
             out,
@@ -285,7 +285,12 @@ pub(crate) fn triangle<'c>(
     if input.rank() < 2 {
         return Err(Error::invalid(format!("there are no matrices in the shape {:?}", input.dims())));
     }
-    kernel(call, out, input.data_type(), &[input], &Method::new("tril_triu", ANY), |device, launch, out| {
-        device.tril_triu(launch, out, input.elements(), diagonal, lower)
-    })
+    kernel(
+        call,
+        out,
+        input.data_type(),
+        &[input],
+        &Method::new("tril_triu", ANY),
+        &mut |device, launch, out| device.tril_triu(launch, out, input.elements(), diagonal, lower),
+    )
 }

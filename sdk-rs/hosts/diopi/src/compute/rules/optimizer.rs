@@ -133,7 +133,7 @@ fn power<'c>(call: &'c Call, base: f64, exponent: &Tensor<'_>) -> Result<Tensor<
     call.formula(
         &Method::new("elementwise_pow", FLOAT),
         [(&base).into(), exponent.into()],
-        |device, launch, out, [a, b]| device.elementwise_pow(launch, out, a, b),
+        &mut |device, launch, out, [a, b]| device.elementwise_pow(launch, out, a, b),
     )
 }
 
@@ -166,7 +166,7 @@ fn adam_step(
     let mut largest = greatest.map(|it| call.output(it, it.data_type(), &[])).transpose()?;
     let [rate, first, second] = numbers.each_ref().map(Tensor::elements);
     let [beta1, beta2] = settings.betas;
-    call.run(&Method::new("adamw", FLOAT), ty, |device, launch| {
+    call.run(&Method::new("adamw", FLOAT), ty, &mut |device, launch| {
         device.adamw(
             launch,
             param.elements(),
@@ -231,7 +231,7 @@ pub(crate) fn adadelta(
     let mut new_param = call.output(param, ty, &[])?;
     let mut new_average = call.output(square_average, square_average.data_type(), &[])?;
     let mut new_updates = call.output(updates, updates.data_type(), &[])?;
-    call.run(&Method::new("adadelta", FLOAT), ty, |device, launch| {
+    call.run(&Method::new("adadelta", FLOAT), ty, &mut |device, launch| {
         device.adadelta(
             launch,
             new_param.elements(),
@@ -334,7 +334,7 @@ pub(crate) fn clip_norm(
 fn norm(call: &Call, out: &Tensor<'_>, x: &Tensor<'_>, order: f64) -> Result<()> {
     let x = &widened(call, x)?;
     let mut result = call.output(out, x.data_type(), &[x])?;
-    call.run(&Method::new("p_norm", FLOAT), x.data_type(), |device, launch| {
+    call.run(&Method::new("p_norm", FLOAT), x.data_type(), &mut |device, launch| {
         device.p_norm(
             launch,
             result.elements(),
@@ -357,11 +357,11 @@ pub(crate) fn unscale(
         let finite = call.formula(
             &Method::new("is_finite", FLOAT).yields_bool(),
             [grad.into()],
-            |device, launch, out, [x]| device.is_finite(launch, out, x),
+            &mut |device, launch, out, [x]| device.is_finite(launch, out, x),
         )?;
         let all = call.temporary(DataType::BOOL, &[])?;
         let mut result = call.output(&all, DataType::BOOL, &[])?;
-        call.run(&Method::new("all", crate::compute::BOOL), DataType::BOOL, |device, launch| {
+        call.run(&Method::new("all", crate::compute::BOOL), DataType::BOOL, &mut |device, launch| {
             device.all(
                 launch,
                 result.elements(),
@@ -374,7 +374,7 @@ pub(crate) fn unscale(
             &Method::new("select", FLOAT),
             found,
             [(&all).into(), found.into(), 1.0.into()],
-            |device, launch, out, [condition, a, b]| device.select(launch, out, condition, a, b),
+            &mut |device, launch, out, [condition, a, b]| device.select(launch, out, condition, a, b),
         )?;
         // Computed at least in float32: the factor may be too small for float16.
         call.copy(grad, &terms::multiply(call, &widened(call, grad)?, &factor)?)?;

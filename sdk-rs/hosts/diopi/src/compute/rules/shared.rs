@@ -15,17 +15,17 @@ pub(super) fn kernel<'c>(
     ty: DataType,
     inputs: &[&Tensor<'_>],
     method: &Method,
-    work: impl FnOnce(&dyn Operators, Launch, &mut TensorMut<'_>) -> Result<()>,
+    work: &mut dyn FnMut(&dyn Operators, Launch, &mut TensorMut<'_>) -> Result<()>,
 ) -> Result<()> {
     let mut out = call.output(target, ty, inputs)?;
     let input = inputs.first().map_or(ty, |input| input.data_type());
-    call.run(method, input, |device, launch| work(device, launch, out.elements()))?;
+    call.run(method, input, &mut |device, launch| work(device, launch, out.elements()))?;
     out.finish()
 }
 
 /// Computes the sums of floats along dimensions, which the result lacks.
 pub(super) fn sum<'c>(call: &'c Call, out: &Tensor<'c>, x: &Tensor<'_>, axes: &[i64]) -> Result<()> {
-    kernel(call, out, x.data_type(), &[x], &Method::new("sum", FLOAT), |device, launch, out| {
+    kernel(call, out, x.data_type(), &[x], &Method::new("sum", FLOAT), &mut |device, launch, out| {
         device.sum(
             launch,
             out,
@@ -118,6 +118,6 @@ pub(super) fn choose<'c>(
         &Method::new("select", FLOAT | INTEGER | BOOL),
         out,
         [Operand::Condition(&condition), chosen.into(), other.into()],
-        |device, launch, out, [condition, a, b]| device.select(launch, out, condition, a, b),
+        &mut |device, launch, out, [condition, a, b]| device.select(launch, out, condition, a, b),
     )
 }

@@ -16,7 +16,7 @@ macro_rules! terms {
             call.formula(
                 &Method::new(stringify!($name), $types),
                 [$($operand.into()),+],
-                |device, launch, out, [$($operand),+]| device.$name(launch, out, $($operand),+),
+                &mut |device, launch, out, [$($operand),+]| device.$name(launch, out, $($operand),+),
             )
         }
     )+};
@@ -42,7 +42,7 @@ terms! {
 
 /// Computes `x * factor + summand`.
 pub(super) fn scale<'c>(call: &'c Call, x: &Tensor<'_>, factor: f64, summand: f64) -> Result<Tensor<'c>> {
-    call.formula(&Method::new("scale", FLOAT), [x.into()], |device, launch, out, [x]| {
+    call.formula(&Method::new("scale", FLOAT), [x.into()], &mut |device, launch, out, [x]| {
         device.scale(
             launch,
             out,
@@ -72,14 +72,14 @@ pub(super) fn choose<'c, 'o>(
     call.formula(
         &Method::new("select", FLOAT | INTEGER | BOOL),
         [condition.into(), a.into(), b.into()],
-        |device, launch, out, [condition, a, b]| device.select(launch, out, condition, a, b),
+        &mut |device, launch, out, [condition, a, b]| device.select(launch, out, condition, a, b),
     )
 }
 
 /// Returns true where elements are 0.
 pub(super) fn not<'c>(call: &'c Call, x: &Tensor<'_>) -> Result<Tensor<'c>> {
     let method = Method::new("logical_not", FLOAT | INTEGER | BOOL).yields_bool();
-    call.formula(&method, [x.into()], |device, launch, out, [x]| device.logical_not(launch, out, x))
+    call.formula(&method, [x.into()], &mut |device, launch, out, [x]| device.logical_not(launch, out, x))
 }
 
 /// Returns a triangle of matrices, with zeros elsewhere.

@@ -56,7 +56,7 @@ impl Call {
         let zero = self.upload(&ZERO, &[])?;
         // SAFETY: it is the same memory, which has the size of the largest element.
         let zero = unsafe { TensorRef::new(zero.first(), data_type, layout(&[], &[])?) }?;
-        self.run(|device, launch| device.expand(launch, &mut zeros, &zero))?;
+        self.run(&mut |device, launch| device.expand(launch, &mut zeros, &zero))?;
         Ok(zeros)
     }
 }

@@ -45,14 +45,14 @@ impl Run<Any> for Coalesce<'_> {
             if let Some(output) = output.filter(|output| !output.is(input)) {
                 output.reshape(input_view.dims())?;
                 let mut output = output.view(outputs::like(&input_view))?;
-                call.run(|device, launch| device.expand(launch, &mut output, &input_view))?;
+                call.run(&mut |device, launch| device.expand(launch, &mut output, &input_view))?;
             }
             views.push(flat(&input_view)?);
         }
         let len = views.iter().map(|view| view.len()).sum();
         self.fused_output.reshape(&[len])?;
         let mut fused = self.fused_output.view(outputs::like_first(views.iter())?)?;
-        call.run(|device, launch| device.concat(launch, &mut fused, &views, 0))
+        call.run(&mut |device, launch| device.concat(launch, &mut fused, &views, 0))
     }
 }
 

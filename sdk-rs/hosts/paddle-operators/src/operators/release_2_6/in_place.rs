@@ -35,16 +35,16 @@ impl Run<Any> for Transpose<'_> {
         let x = self.x.view()?;
         if !self.out.is(self.x) {
             let mut out = self.out.view(outputs::like(&x))?;
-            return call.run(|device, launch| device.transpose(launch, &mut out, &x, &axis));
+            return call.run(&mut |device, launch| device.transpose(launch, &mut out, &x, &axis));
         }
         let dims = before(x.dims(), &axis)?;
         let strides = contiguous_strides(&dims).map_err(Error::of_operator)?;
         // SAFETY: it is the same memory with the same number of elements: tensors of 2.6 are contiguous.
         let source = unsafe { TensorRef::new(x.first(), x.data_type(), layout(&dims, &strides)?) }?;
         let mut turned = call.temporary(x.data_type(), x.dims())?;
-        call.run(|device, launch| device.transpose(launch, &mut turned, &source, &axis))?;
+        call.run(&mut |device, launch| device.transpose(launch, &mut turned, &source, &axis))?;
         let (turned, mut out) = (turned.into_input(), self.out.view(x.data_type())?);
-        call.run(|device, launch| device.expand(launch, &mut out, &turned))
+        call.run(&mut |device, launch| device.expand(launch, &mut out, &turned))
     }
 }
 
@@ -78,7 +78,7 @@ impl<T: Element> Run<T> for Cast<'_> {
         let is_in_place = self.out.is(self.x);
         let ty = if is_in_place { self.out_dtype } else { self.out.tensor().data_type()? };
         let mut out = self.out.view(ty)?;
-        call.run(|device, launch| device.cast(launch, &mut out, &source))
+        call.run(&mut |device, launch| device.cast(launch, &mut out, &source))
     }
 }
 

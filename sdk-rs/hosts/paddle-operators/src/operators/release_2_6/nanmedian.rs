@@ -30,7 +30,7 @@ impl Run<Any> for Nanmedian<'_> {
         self.indices.reshape(&[out.dims(), &[2]].concat())?;
         let mut indices = self.indices.view(DataType::INT64)?;
         let axes = self.axes.get();
-        call.run(|device, launch| {
+        call.run(&mut |device, launch| {
             device.median(
                 launch,
                 &mut out,

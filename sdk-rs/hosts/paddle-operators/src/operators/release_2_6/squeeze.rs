@@ -34,7 +34,7 @@ fn copy(call: &Call, x: Tensor<'_>, out: Output<'_>) -> Result<()> {
     let strides = contiguous_strides(&dims).map_err(Error::of_operator)?;
     // SAFETY: it is the same memory: tensors of 2.6 are contiguous.
     let x = unsafe { TensorRef::new(x.first(), x.data_type(), layout(&dims, &strides)?) }?;
-    call.run(|device, launch| device.expand(launch, &mut target, &x))
+    call.run(&mut |device, launch| device.expand(launch, &mut target, &x))
 }
 
 kernel! {

@@ -12,7 +12,7 @@ pub(crate) fn scaled<'c>(call: &'c Call, tensor: &'c Tensor<'c>, factor: Number)
     if factor.to_f64() == 1.0 {
         return Ok(tensor.clone());
     }
-    call.formula(&MULTIPLY, [tensor.into(), factor.into()], |device, launch, out, [a, b]| {
+    call.formula(&MULTIPLY, [tensor.into(), factor.into()], &mut |device, launch, out, [a, b]| {
         device.multiply(launch, out, a, b)
     })
 }
@@ -40,20 +40,22 @@ pub(crate) fn quotient<'c>(
     let operands = [a.into(), b.into()];
     match rounding {
         RoundMode::NONE => {
-            call.write(&Method::new("divide", FLOAT), out, operands, |device, launch, out, [a, b]| {
+            call.write(&Method::new("divide", FLOAT), out, operands, &mut |device, launch, out, [a, b]| {
                 device.divide(launch, out, a, b)
             })
         }
-        RoundMode::TRUNC => {
-            call.write(&Method::new("trunc_divide", NUMBERS), out, operands, |device, launch, out, [a, b]| {
-                device.trunc_divide(launch, out, a, b)
-            })
-        }
-        RoundMode::FLOOR => {
-            call.write(&Method::new("floor_divide", NUMBERS), out, operands, |device, launch, out, [a, b]| {
-                device.floor_divide(launch, out, a, b)
-            })
-        }
+        RoundMode::TRUNC => call.write(
+            &Method::new("trunc_divide", NUMBERS),
+            out,
+            operands,
+            &mut |device, launch, out, [a, b]| device.trunc_divide(launch, out, a, b),
+        ),
+        RoundMode::FLOOR => call.write(
+            &Method::new("floor_divide", NUMBERS),
+            out,
+            operands,
+            &mut |device, launch, out, [a, b]| device.floor_divide(launch, out, a, b),
+        ),
         other => Err(Error::invalid(format!("`rounding_mode` is {other:?}"))),
     }
 }
@@ -71,22 +73,22 @@ pub(crate) fn clamped<'c, B: Into<Operand<'c>>>(
     match (lower, upper) {
         (None, None) => Err(Error::invalid("`min` and `max` are both null")),
         (Some(lower), None) => {
-            call.write(&MAXIMUM, out, [tensor.into(), lower.into()], |device, launch, out, [a, b]| {
+            call.write(&MAXIMUM, out, [tensor.into(), lower.into()], &mut |device, launch, out, [a, b]| {
                 device.maximum(launch, out, a, b)
             })
         }
         (None, Some(upper)) => {
-            call.write(&MINIMUM, out, [tensor.into(), upper.into()], |device, launch, out, [a, b]| {
+            call.write(&MINIMUM, out, [tensor.into(), upper.into()], &mut |device, launch, out, [a, b]| {
                 device.minimum(launch, out, a, b)
             })
         }
         (Some(lower), Some(upper)) => {
             let raised =
-                call.formula(&MAXIMUM, [tensor.into(), lower.into()], |device, launch, out, [a, b]| {
+                call.formula(&MAXIMUM, [tensor.into(), lower.into()], &mut |device, launch, out, [a, b]| {
                     device.maximum(launch, out, a, b)
                 })?;
             let upper: Operand<'c> = upper.into();
-            call.write(&MINIMUM, out, [(&raised).into(), upper], |device, launch, out, [a, b]| {
+            call.write(&MINIMUM, out, [(&raised).into(), upper], &mut |device, launch, out, [a, b]| {
                 device.minimum(launch, out, a, b)
             })
         }
@@ -98,7 +100,7 @@ pub(crate) fn floor<'c>(call: &'c Call, out: &Tensor<'c>, tensor: &'c Tensor<'c>
     if tensor.is_whole() {
         return call.copy(out, tensor);
     }
-    call.write(&Method::new("floor", FLOAT), out, [tensor.into()], |device, launch, out, [x]| {
+    call.write(&Method::new("floor", FLOAT), out, [tensor.into()], &mut |device, launch, out, [x]| {
         device.floor(launch, out, x)
     })
 }
@@ -108,7 +110,7 @@ pub(crate) fn ceil<'c>(call: &'c Call, out: &Tensor<'c>, tensor: &'c Tensor<'c>)
     if tensor.is_whole() {
         return call.copy(out, tensor);
     }
-    call.write(&Method::new("ceil", FLOAT), out, [tensor.into()], |device, launch, out, [x]| {
+    call.write(&Method::new("ceil", FLOAT), out, [tensor.into()], &mut |device, launch, out, [x]| {
         device.ceil(launch, out, x)
     })
 }
@@ -122,7 +124,7 @@ pub(crate) fn add_to_each<'c>(
 ) -> Result<()> {
     let other = other.into();
     outs.iter().zip(tensors).try_for_each(|(out, tensor)| {
-        call.write(&ADD, out, [tensor.into(), other], |device, launch, out, [a, b]| {
+        call.write(&ADD, out, [tensor.into(), other], &mut |device, launch, out, [a, b]| {
             device.add(launch, out, a, b)
         })
     })
@@ -137,7 +139,7 @@ pub(crate) fn multiply_each<'c>(
 ) -> Result<()> {
     let other = other.into();
     outs.iter().zip(tensors).try_for_each(|(out, tensor)| {
-        call.write(&MULTIPLY, out, [tensor.into(), other], |device, launch, out, [a, b]| {
+        call.write(&MULTIPLY, out, [tensor.into(), other], &mut |device, launch, out, [a, b]| {
             device.multiply(launch, out, a, b)
         })
     })
@@ -161,7 +163,7 @@ pub(crate) fn equal<'c>(call: &'c Call, out: &mut bool, a: &'c Tensor<'c>, b: &'
     let equal = call.formula(
         &Method::new("equal", NUMBERS | BOOL).yields_bool(),
         [a.into(), b.into()],
-        |device, launch, out, [a, b]| device.equal(launch, out, a, b),
+        &mut |device, launch, out, [a, b]| device.equal(launch, out, a, b),
     )?;
     *out = call.download(&equal)?.iter().all(|&byte| byte != 0);
     Ok(())

@@ -32,15 +32,17 @@ pub(crate) fn of_angles<'c>(
     magnitude: &Tensor<'c>,
     angle: &Tensor<'c>,
 ) -> Result<()> {
-    let cosines = call.formula(&Method::new("cos", FLOAT), [angle.into()], |device, launch, out, [x]| {
-        device.cos(launch, out, x)
-    })?;
-    let sines = call.formula(&Method::new("sin", FLOAT), [angle.into()], |device, launch, out, [x]| {
-        device.sin(launch, out, x)
-    })?;
+    let cosines =
+        call.formula(&Method::new("cos", FLOAT), [angle.into()], &mut |device, launch, out, [x]| {
+            device.cos(launch, out, x)
+        })?;
+    let sines =
+        call.formula(&Method::new("sin", FLOAT), [angle.into()], &mut |device, launch, out, [x]| {
+            device.sin(launch, out, x)
+        })?;
     let product = Method::new("multiply", FLOAT);
     let [real, imaginary] = [&cosines, &sines].map(|factor| {
-        call.formula(&product, [magnitude.into(), factor.into()], |device, launch, out, [a, b]| {
+        call.formula(&product, [magnitude.into(), factor.into()], &mut |device, launch, out, [a, b]| {
             device.multiply(launch, out, a, b)
         })
     });
@@ -53,10 +55,11 @@ pub(crate) fn conjugate<'c>(call: &'c Call, out: &Tensor<'c>, input: &Tensor<'c>
         return layout::copy(call, out, input);
     }
     let imaginary = part(input, 1)?;
-    let negated =
-        call.formula(&Method::new("negative", FLOAT), [(&imaginary).into()], |device, launch, out, [x]| {
-            device.negative(launch, out, x)
-        })?;
+    let negated = call.formula(
+        &Method::new("negative", FLOAT),
+        [(&imaginary).into()],
+        &mut |device, launch, out, [x]| device.negative(launch, out, x),
+    )?;
     of_parts(call, out, &part(input, 0)?, &negated)
 }
 
@@ -67,7 +70,7 @@ pub(crate) fn direction<'c>(call: &'c Call, out: &Tensor<'c>, input: &Tensor<'c>
             &Method::new("sign", FLOAT | INTEGER),
             out,
             [input.into()],
-            |device, launch, out, [x]| device.sign(launch, out, x),
+            &mut |device, launch, out, [x]| device.sign(launch, out, x),
         );
     }
     let parts = [part(input, 0)?, part(input, 1)?];
@@ -75,7 +78,7 @@ pub(crate) fn direction<'c>(call: &'c Call, out: &Tensor<'c>, input: &Tensor<'c>
     let magnitudes = call.formula(
         &Method::new("hypot", FLOAT),
         [real.into(), imaginary.into()],
-        |device, launch, out, [a, b]| device.hypot(launch, out, a, b),
+        &mut |device, launch, out, [a, b]| device.hypot(launch, out, a, b),
     )?;
     let is_zero = terms::not(call, &magnitudes)?;
     let [real, imaginary] = parts.each_ref().map(|part| {

@@ -38,7 +38,7 @@ pub(crate) fn arange<'c>(
     let ty = if is_real { DataType::FLOAT64 } else { DataType::INT64 };
     let [start, end, step] = [call.scalar(start, ty)?, call.scalar(end, ty)?, call.scalar(step, ty)?];
     let mut result = call.output(out, out.data_type(), &[])?;
-    call.run(&Method::new("arange_tensor", FLOAT | INTEGER), ty, |device, launch| {
+    call.run(&Method::new("arange_tensor", FLOAT | INTEGER), ty, &mut |device, launch| {
         device.arange_tensor(launch, result.elements(), start.elements(), end.elements(), step.elements())
     })?;
     result.finish()
@@ -56,7 +56,7 @@ pub(crate) fn linspace<'c>(
     let (start, end) = (call.scalar(start, ty)?, call.scalar(end, ty)?);
     let steps = call.scalar(Number::Integer(steps), DataType::INT64)?;
     let mut result = call.output(out, out.data_type(), &[])?;
-    call.run(&Method::new("linspace", FLOAT | INTEGER), ty, |device, launch| {
+    call.run(&Method::new("linspace", FLOAT | INTEGER), ty, &mut |device, launch| {
         device.linspace(launch, result.elements(), start.elements(), end.elements(), steps.elements())
     })?;
     result.finish()

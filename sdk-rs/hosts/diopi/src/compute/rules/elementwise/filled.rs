@@ -12,14 +12,14 @@ pub fn zero(call: &Call, target: &Tensor<'_>) -> Result<()> {
     call.run(
         &Method::new("zero_grad", FLOAT | INTEGER | BOOL | COMPLEX),
         target.data_type(),
-        |device, launch| device.zero_grad(launch, out.elements(), like.elements()),
+        &mut |device, launch| device.zero_grad(launch, out.elements(), like.elements()),
     )?;
     out.finish()
 }
 
 /// Multiplies a tensor by a number. The target may be the tensor itself.
 pub fn scale<'c>(call: &'c Call, target: &Tensor<'c>, tensor: &'c Tensor<'c>, factor: f64) -> Result<()> {
-    call.write(&Method::new("scale", FLOAT), target, [tensor.into()], |device, launch, out, [x]| {
+    call.write(&Method::new("scale", FLOAT), target, [tensor.into()], &mut |device, launch, out, [x]| {
         device.scale(launch, out, x, &ScaleAttributes { scale: factor, bias: 0.0, bias_after_scale: true })
     })
 }

@@ -9,6 +9,9 @@ use crate::compute::rules::layout;
 use crate::compute::rules::shared::{choose, expect_shape, fill, kernel};
 use crate::compute::{Call, DataType, FLOAT, Generator, INTEGER, Method, Number, Tensor};
 
+/// The call of an operator that writes random numbers, with their seed and their offset.
+type Drawing<'w> = dyn FnMut(&dyn Operators, Launch, &mut TensorMut<'_>, i64, i64) -> Result<()> + 'w;
+
 /// Calls an operator that writes random numbers of the given type.
 fn drawn<'c>(
     call: &'c Call,
@@ -16,10 +19,10 @@ fn drawn<'c>(
     ty: DataType,
     method: &Method,
     generator: Generator,
-    work: impl FnOnce(&dyn Operators, Launch, &mut TensorMut<'_>, i64, i64) -> Result<()>,
+    work: &mut Drawing<'_>,
 ) -> Result<()> {
     let (seed, offset) = call.draw(generator, out.len())?;
-    kernel(call, out, ty, &[], method, |device, launch, out| work(device, launch, out, seed, offset))
+    kernel(call, out, ty, &[], method, &mut |device, launch, out| work(device, launch, out, seed, offset))
 }
 
 /// Sets random elements to 0, and scales the others. In inference, the result is the input.
@@ -45,7 +48,7 @@ pub(crate) fn dropout<'c>(
     let (seed, offset) = call.draw(generator, input.len())?;
     let mut result = call.output(out, input.data_type(), &[input])?;
     let mut kept = call.output(mask, mask.data_type(), &[input])?;
-    call.run(&Method::new("dropout", FLOAT), input.data_type(), |device, launch| {
+    call.run(&Method::new("dropout", FLOAT), input.data_type(), &mut |device, launch| {
         let (out, kept) = (result.elements(), Some(kept.elements()));
         device.dropout(
             launch,
@@ -104,7 +107,7 @@ pub(crate) fn integers<'c>(
     }
     let ty = if out.data_type() == DataType::BOOL { DataType::UINT8 } else { out.data_type() };
     let method = Method::new("randint", FLOAT | INTEGER);
-    drawn(call, out, ty, &method, generator, |device, launch, out, seed, offset| {
+    drawn(call, out, ty, &method, generator, &mut |device, launch, out, seed, offset| {
         device.randint(launch, out, from, to, seed, offset)
     })
 }
@@ -121,7 +124,7 @@ pub(crate) fn uniform<'c>(
         return Err(Error::invalid(format!("there are no numbers from {from} to {to}")));
     }
     let method = Method::new("uniform", FLOAT);
-    drawn(call, out, out.data_type(), &method, generator, |device, launch, out, seed, offset| {
+    drawn(call, out, out.data_type(), &method, generator, &mut |device, launch, out, seed, offset| {
         device.uniform(
             launch,
             out,
@@ -147,7 +150,7 @@ pub(crate) fn bernoulli<'c>(
         input.data_type(),
         &[&input],
         &Method::new("bernoulli", FLOAT),
-        |device, launch, out| device.bernoulli(launch, out, input.elements(), seed, offset),
+        &mut |device, launch, out| device.bernoulli(launch, out, input.elements(), seed, offset),
     )
 }
 
@@ -173,7 +176,7 @@ pub(crate) fn normal<'c>(
         return Err(Error::invalid(format!("the standard deviation is {std}")));
     }
     let method = Method::new("gaussian", FLOAT);
-    drawn(call, out, out.data_type(), &method, generator, |device, launch, out, seed, offset| {
+    drawn(call, out, out.data_type(), &method, generator, &mut |device, launch, out, seed, offset| {
         device.gaussian(launch, out, mean, std, seed, offset)
     })
 }
@@ -191,13 +194,13 @@ pub(crate) fn normal_of_tensors<'c>(
     let distances = call.formula(
         &Method::new("multiply", FLOAT),
         [(&standard).into(), std.into()],
-        |device, launch, out, [a, b]| device.multiply(launch, out, a, b),
+        &mut |device, launch, out, [a, b]| device.multiply(launch, out, a, b),
     )?;
     call.write(
         &Method::new("add", FLOAT),
         out,
         [mean.into(), (&distances).into()],
-        |device, launch, out, [a, b]| device.add(launch, out, a, b),
+        &mut |device, launch, out, [a, b]| device.add(launch, out, a, b),
     )
 }
 
@@ -229,7 +232,7 @@ pub(crate) fn normal_of_deviations<'c>(
 pub(crate) fn permutation<'c>(call: &'c Call, out: &Tensor<'c>, n: i64, generator: Generator) -> Result<()> {
     expect_shape("out", out, &[usize::try_from(n).unwrap_or(usize::MAX)])?;
     let method = Method::new("randperm", FLOAT | INTEGER);
-    drawn(call, out, out.data_type(), &method, generator, |device, launch, out, seed, offset| {
+    drawn(call, out, out.data_type(), &method, generator, &mut |device, launch, out, seed, offset| {
         device.randperm(launch, out, seed, offset)
     })
 }
@@ -249,7 +252,7 @@ pub(crate) fn multinomial<'c>(
     }
     let (seed, offset) = call.draw(generator, if replacement { out.len() } else { input.len() })?;
     let method = Method::new("multinomial", FLOAT);
-    kernel(call, out, DataType::INT64, &[input], &method, |device, launch, out| {
+    kernel(call, out, DataType::INT64, &[input], &method, &mut |device, launch, out| {
         device.multinomial(launch, out, input.elements(), replacement, seed, offset)
     })
 }

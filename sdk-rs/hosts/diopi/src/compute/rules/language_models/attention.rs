@@ -107,7 +107,7 @@ impl<'c> Attention<'c> {
         let inputs = [&self.q, &self.k, &self.v];
         let mut sums = lse.map(|lse| call.output(lse, lse.data_type(), &inputs)).transpose()?;
         let method = Method::new("attention", FLOAT);
-        kernel(call, out, self.q.data_type(), &inputs, &method, |device, launch, out| {
+        kernel(call, out, self.q.data_type(), &inputs, &method, &mut |device, launch, out| {
             let [q, k, v] = inputs.map(Tensor::elements);
             let sums = sums.as_mut().map(|sums| sums.elements());
             let mask = mask.as_ref().map(Tensor::elements);
@@ -133,24 +133,31 @@ impl<'c> Attention<'c> {
         let ty = self.q.data_type();
         let mut of_k = call.output(of_k, ty, &inputs)?;
         let mut of_v = call.output(of_v, ty, &inputs)?;
-        kernel(call, of_q, ty, &inputs, &Method::new("attention_grad", FLOAT), |device, launch, of_q| {
-            let [q, k, v, dout] = inputs.map(Tensor::elements);
-            let (of_k, of_v) = (Some(of_k.elements()), Some(of_v.elements()));
-            let mask = mask.as_ref().map(Tensor::elements);
-            device.attention_grad(
-                launch,
-                Some(of_q),
-                of_k,
-                of_v,
-                q,
-                k,
-                v,
-                mask,
-                dout,
-                self.scale,
-                self.is_causal,
-            )
-        })?;
+        kernel(
+            call,
+            of_q,
+            ty,
+            &inputs,
+            &Method::new("attention_grad", FLOAT),
+            &mut |device, launch, of_q| {
+                let [q, k, v, dout] = inputs.map(Tensor::elements);
+                let (of_k, of_v) = (Some(of_k.elements()), Some(of_v.elements()));
+                let mask = mask.as_ref().map(Tensor::elements);
+                device.attention_grad(
+                    launch,
+                    Some(of_q),
+                    of_k,
+                    of_v,
+                    q,
+                    k,
+                    v,
+                    mask,
+                    dout,
+                    self.scale,
+                    self.is_causal,
+                )
+            },
+        )?;
         of_k.finish()?;
         of_v.finish()
     }
@@ -181,7 +188,7 @@ impl<'c> Attention<'c> {
     pub fn weights(&self, call: &'c Call, scores: &Tensor<'c>) -> Result<Tensor<'c>> {
         let weights = call.tensor_like(scores)?;
         let method = Method::new("softmax", FLOAT);
-        kernel(call, &weights, scores.data_type(), &[], &method, |device, launch, out| {
+        kernel(call, &weights, scores.data_type(), &[], &method, &mut |device, launch, out| {
             device.softmax(launch, out, scores.elements(), -1)
         })?;
         match &self.seen {
@@ -205,7 +212,7 @@ impl<'c> Attention<'c> {
                 scores.data_type(),
                 &[],
                 &Method::new("logsumexp", FLOAT),
-                |device, launch, out| {
+                &mut |device, launch, out| {
                     device.logsumexp(
                         launch,
                         out,
@@ -240,7 +247,7 @@ impl<'c> Attention<'c> {
         let of_weights = self.with_dropout(call, &of_dropped, &kept)?;
         let of_scores = call.tensor_like(&weights)?;
         let method = Method::new("softmax_grad", FLOAT);
-        kernel(call, &of_scores, weights.data_type(), &[], &method, |device, launch, out| {
+        kernel(call, &of_scores, weights.data_type(), &[], &method, &mut |device, launch, out| {
             device.softmax_grad(launch, out, weights.elements(), of_weights.elements(), -1)
         })?;
         let of_scores = terms::scale(call, &of_scores, self.scale, 0.0)?;
@@ -266,7 +273,7 @@ impl<'c> Attention<'c> {
             weights.data_type(),
             &[],
             &Method::new("dropout", FLOAT),
-            |device, launch, out| {
+            &mut |device, launch, out| {
                 let mask = Some(mask.elements());
                 let mode = "upscale_in_train";
                 device.dropout(

@@ -305,7 +305,7 @@ impl<'c> Results<'c> {
         let scores = attention.scores(call)?;
         let ty = scores.data_type();
         if scores.dims()[3] > 0 {
-            kernel(call, &self.maxima, ty, &[], &Method::new("max", FLOAT), |device, launch, out| {
+            kernel(call, &self.maxima, ty, &[], &Method::new("max", FLOAT), &mut |device, launch, out| {
                 device.max(
                     launch,
                     out,

@@ -40,7 +40,7 @@ pub fn rows<'c>(call: &'c Call, x: &Tensor<'_>, indices: &Tensor<'_>) -> Result<
     let dims = [indices.dims(), &x.dims()[1.min(x.rank())..]].concat();
     let out = call.temporary(x.data_type(), &dims)?;
     let method = Method::new("gather", FLOAT | INTEGER | BOOL);
-    kernel(call, &out, x.data_type(), &[x], &method, |device, launch, out| {
+    kernel(call, &out, x.data_type(), &[x], &method, &mut |device, launch, out| {
         device.gather(launch, out, x.elements(), indices.elements(), 0)
     })?;
     Ok(out)
@@ -75,7 +75,7 @@ pub(crate) fn penalties<'c>(
         let new = terms::subtract(call, &terms::subtract(call, &old, &often)?, &presence)?;
         let new = call.to_type(&new, row.data_type())?;
         let method = Method::new("scatter", FLOAT);
-        kernel(call, &row, row.data_type(), &[&row], &method, |device, launch, out| {
+        kernel(call, &row, row.data_type(), &[&row], &method, &mut |device, launch, out| {
             device.scatter(launch, out, row.elements(), tokens.elements(), new.elements(), true)
         })?;
     }
@@ -102,7 +102,7 @@ pub(crate) fn token_penalties<'c>(
     let is_positive = call.formula(
         &Method::new("greater_than", FLOAT).yields_bool(),
         [(&old).into(), 0.0.into()],
-        |device, launch, out, [a, b]| device.greater_than(launch, out, a, b),
+        &mut |device, launch, out, [a, b]| device.greater_than(launch, out, a, b),
     )?;
     let (less, more) = (terms::divide(call, &old, &repetition)?, terms::multiply(call, &old, &repetition)?);
     let repeated = terms::choose(call, &is_positive, &less, &more)?;
@@ -111,7 +111,7 @@ pub(crate) fn token_penalties<'c>(
     let new = call.to_type(&new, logits.data_type())?;
     let changed = call.tensor_like(&all)?;
     let method = Method::new("scatter", FLOAT);
-    kernel(call, &changed, all.data_type(), &[&all], &method, |device, launch, out| {
+    kernel(call, &changed, all.data_type(), &[&all], &method, &mut |device, launch, out| {
         device.scatter(launch, out, all.elements(), tokens.elements(), new.elements(), true)
     })?;
     call.copy(logits, &changed.reshaped(logits.dims())?)
@@ -170,7 +170,7 @@ pub(crate) fn token_values<'c>(
         let values = call.to_type(&values.permuted(&[1, 0, 2])?, ty)?;
         let scores = call.to_type(&part(scores, 1, start, len)?.unsqueezed(1)?, ty)?;
         let weights = call.tensor_like(&scores)?;
-        kernel(call, &weights, ty, &[], &Method::new("softmax", FLOAT), |device, launch, out| {
+        kernel(call, &weights, ty, &[], &Method::new("softmax", FLOAT), &mut |device, launch, out| {
             device.softmax(launch, out, scores.elements(), -1)
         })?;
         let result = product_of(call, &weights, &values)?;

@@ -32,10 +32,17 @@ fn normalize<'c>(
     factors: &Tensor<'_>,
     epsilon: f32,
 ) -> Result<()> {
-    kernel(call, out, x.data_type(), &[x, factors], &Method::new("rms_norm", FLOAT), |device, launch, out| {
-        let (x, factors) = (x.elements(), factors.elements());
-        device.rms_norm(launch, out, None, x, Some(factors), None, epsilon.into(), -1)
-    })
+    kernel(
+        call,
+        out,
+        x.data_type(),
+        &[x, factors],
+        &Method::new("rms_norm", FLOAT),
+        &mut |device, launch, out| {
+            let (x, factors) = (x.elements(), factors.elements());
+            device.rms_norm(launch, out, None, x, Some(factors), None, epsilon.into(), -1)
+        },
+    )
 }
 
 /// Adds the input and a bias to the residual, and normalizes the sum.
@@ -197,7 +204,7 @@ pub(crate) fn repetition<'c>(
                     let is_negative = call.formula(
                         &Method::new("less_than", FLOAT).yields_bool(),
                         [(&logits).into(), 0.0.into()],
-                        |device, launch, out, [a, b]| device.less_than(launch, out, a, b),
+                        &mut |device, launch, out, [a, b]| device.less_than(launch, out, a, b),
                     )?;
                     let more = terms::multiply(call, &logits, &penalty)?;
                     terms::choose(call, &is_negative, &more, &terms::divide(call, &logits, &penalty)?)?
@@ -205,7 +212,7 @@ pub(crate) fn repetition<'c>(
             };
             let reduced = call.to_type(&reduced, row.data_type())?;
             let method = Method::new("scatter", FLOAT);
-            kernel(call, &row, row.data_type(), &[&row], &method, |device, launch, out| {
+            kernel(call, &row, row.data_type(), &[&row], &method, &mut |device, launch, out| {
                 device.scatter(launch, out, row.elements(), tokens.elements(), reduced.elements(), true)
             })?;
         }
@@ -257,12 +264,12 @@ pub(crate) fn ends_by_length<'c>(
     let ends = call.formula(
         &Method::new("less_equal", INTEGER).yields_bool(),
         [limits.into(), Number::Integer(step).into()],
-        |device, launch, out, [a, b]| device.less_equal(launch, out, a, b),
+        &mut |device, launch, out, [a, b]| device.less_equal(launch, out, a, b),
     )?;
     let ended = call.formula(
         &Method::new("logical_or", BOOL).yields_bool(),
         [finished.into(), (&ends).into()],
-        |device, launch, out, [a, b]| device.logical_or(launch, out, a, b),
+        &mut |device, launch, out, [a, b]| device.logical_or(launch, out, a, b),
     )?;
     call.copy(finished, &ended)?;
     let numbers = call.to_type(&ended, DataType::INT64)?;
@@ -273,7 +280,7 @@ pub(crate) fn ends_by_length<'c>(
         DataType::INT64,
         &[&numbers],
         &Method::new("sum", INTEGER),
-        |device, launch, out| {
+        &mut |device, launch, out| {
             device.sum(
                 launch,
                 out,
@@ -284,7 +291,7 @@ pub(crate) fn ends_by_length<'c>(
     )?;
     call.copy(count, &total)?;
     let all = call.temporary(DataType::BOOL, &[])?;
-    kernel(call, &all, DataType::BOOL, &[&ended], &Method::new("all", BOOL), |device, launch, out| {
+    kernel(call, &all, DataType::BOOL, &[&ended], &Method::new("all", BOOL), &mut |device, launch, out| {
         device.all(
             launch,
             out,

@@ -23,10 +23,17 @@ pub(crate) fn rms_norm<'c>(
     let axis = first_axis(x, normalized)?;
     let mut roots = call.output(reciprocals, reciprocals.data_type(), &[x])?;
     let inputs: Vec<&Tensor<'_>> = [x, weight].into_iter().chain(bias).collect();
-    kernel(call, out, x.data_type(), &inputs, &Method::new("rms_norm", FLOAT), |device, launch, out| {
-        let (weight, bias) = (Some(weight.elements()), bias.map(Tensor::elements));
-        device.rms_norm(launch, out, Some(roots.elements()), x.elements(), weight, bias, epsilon, axis)
-    })?;
+    kernel(
+        call,
+        out,
+        x.data_type(),
+        &inputs,
+        &Method::new("rms_norm", FLOAT),
+        &mut |device, launch, out| {
+            let (weight, bias) = (Some(weight.elements()), bias.map(Tensor::elements));
+            device.rms_norm(launch, out, Some(roots.elements()), x.elements(), weight, bias, epsilon, axis)
+        },
+    )?;
     roots.finish()
 }
 
@@ -47,7 +54,7 @@ pub(crate) fn rms_norm_gradient<'c>(
     let mut of_weight = call.output(weight_gradient, weight_gradient.data_type(), &inputs)?;
     let mut of_bias = bias_gradient.map(|it| call.output(it, it.data_type(), &inputs)).transpose()?;
     let method = Method::new("rms_norm_grad", FLOAT);
-    kernel(call, gradient, x.data_type(), &inputs, &method, |device, launch, out| {
+    kernel(call, gradient, x.data_type(), &inputs, &method, &mut |device, launch, out| {
         let [x, weight, reciprocals, out_gradient] = inputs.map(Tensor::elements);
         device.rms_norm_grad(
             launch,
@@ -162,7 +169,7 @@ pub(crate) fn masked_softmax<'c>(
     let x = call.to_type(x, wide(x.data_type()))?;
     let scores = terms::choose(call, &seen, &terms::scale(call, &x, scale, 0.0)?, MASKED)?;
     let ty = scores.data_type();
-    kernel(call, out, ty, &[&scores], &Method::new("softmax", FLOAT), |device, launch, out| {
+    kernel(call, out, ty, &[&scores], &Method::new("softmax", FLOAT), &mut |device, launch, out| {
         device.softmax(launch, out, scores.elements(), -1)
     })
 }
@@ -181,7 +188,7 @@ pub(crate) fn masked_softmax_gradient<'c>(
     let ty = wide(out.data_type());
     let (out, out_gradient) = (call.to_type(out, ty)?, call.to_type(out_gradient, ty)?);
     let scores = call.tensor_like(&out)?;
-    kernel(call, &scores, ty, &[], &Method::new("softmax_grad", FLOAT), |device, launch, dx| {
+    kernel(call, &scores, ty, &[], &Method::new("softmax_grad", FLOAT), &mut |device, launch, dx| {
         device.softmax_grad(launch, dx, out.elements(), out_gradient.elements(), -1)
     })?;
     call.copy(gradient, &terms::choose(call, &seen, &terms::scale(call, &scores, scale, 0.0)?, 0.0)?)

@@ -94,7 +94,7 @@ pub(crate) fn convolution(
     expect_shape("out", &out, &attributes.windows(&input, weight.dims()[0], weight)?)?;
     let weight = call.to_type(weight, input.data_type())?;
     let mut result = call.output(&out, input.data_type(), &[&input, &weight])?;
-    call.run(&Method::new("conv", FLOAT), input.data_type(), |device, launch| {
+    call.run(&Method::new("conv", FLOAT), input.data_type(), &mut |device, launch| {
         let Attributes { strides, paddings, dilations, format } = &attributes;
         let (out, x, filter) = (result.elements(), input.elements(), weight.elements());
         device.conv(
@@ -144,7 +144,7 @@ pub(crate) fn convolution_backward(
     let inputs = present([Some(&input), Some(&weight), Some(&grad_output)]);
     let mut dx = Optional::new(call, grad_input.as_ref(), &inputs)?;
     let mut dfilter = Optional::new(call, grad_weight, &inputs)?;
-    call.run(&Method::new("conv_grad", FLOAT), ty, |device, launch| {
+    call.run(&Method::new("conv_grad", FLOAT), ty, &mut |device, launch| {
         let Attributes { strides, paddings, dilations, format } = &attributes;
         let (dx, dfilter) = (dx.elements(), dfilter.elements());
         let (x, filter, dout) = (input.elements(), weight.elements(), grad_output.elements());
@@ -221,7 +221,7 @@ pub(crate) fn transposed(
     expect_transposed(&out, &input, weight, &attributes, Some(output_padding), groups)?;
     let weight = call.to_type(weight, input.data_type())?;
     let mut result = call.output(&out, input.data_type(), &[&input, &weight])?;
-    call.run(&Method::new("conv_transpose", FLOAT), input.data_type(), |device, launch| {
+    call.run(&Method::new("conv_transpose", FLOAT), input.data_type(), &mut |device, launch| {
         let Attributes { strides, paddings, dilations, format } = &attributes;
         let (out, x, filter) = (result.elements(), input.elements(), weight.elements());
         device.conv_transpose(
@@ -271,7 +271,7 @@ pub(crate) fn transposed_backward(
     let inputs = present([Some(&input), Some(&weight), Some(&grad_output)]);
     let mut dx = Optional::new(call, grad_input.as_ref(), &inputs)?;
     let mut dfilter = Optional::new(call, grad_weight, &inputs)?;
-    call.run(&Method::new("conv_transpose_grad", FLOAT), ty, |device, launch| {
+    call.run(&Method::new("conv_transpose_grad", FLOAT), ty, &mut |device, launch| {
         let Attributes { strides, paddings, dilations, format } = &attributes;
         let (dx, dfilter) = (dx.elements(), dfilter.elements());
         let (x, filter, dout) = (input.elements(), weight.elements(), grad_output.elements());

@@ -21,7 +21,7 @@ pub(crate) fn embedding<'c>(
         weight.data_type(),
         &[weight, indices],
         &Method::new("embedding", FLOAT),
-        |device, launch, out| device.embedding(launch, out, indices.elements(), weight.elements(), -1),
+        &mut |device, launch, out| device.embedding(launch, out, indices.elements(), weight.elements(), -1),
     )
 }
 
@@ -50,11 +50,11 @@ pub(crate) fn embedding_grad<'c>(
         grad = call.formula(
             &Method::new("divide", FLOAT),
             [(&grad).into(), (&own).into()],
-            |device, launch, out, [a, b]| device.divide(launch, out, a, b),
+            &mut |device, launch, out, [a, b]| device.divide(launch, out, a, b),
         )?;
     }
     let method = Method::new("embedding_grad", FLOAT);
-    kernel(call, out, grad.data_type(), &[&grad, indices], &method, |device, launch, out| {
+    kernel(call, out, grad.data_type(), &[&grad, indices], &method, &mut |device, launch, out| {
         device.embedding_grad(launch, out, indices.elements(), grad.elements(), padding_index.max(-1))
     })
 }
@@ -72,7 +72,7 @@ fn counts<'c>(call: &'c Call, indices: &Tensor<'c>, rows: usize, ty: DataType) -
         ty,
         &[&zeros],
         &Method::new("index_add", FLOAT | INTEGER),
-        |device, launch, out| {
+        &mut |device, launch, out| {
             device.index_add(launch, out, zeros.elements(), flat.elements(), ones.elements(), 0)
         },
     )?;
@@ -100,32 +100,33 @@ pub(crate) fn embedding_renorm<'c>(
     let used = counts(call, indices, rows, DataType::FLOAT32)?.unsqueezed(1)?;
     let comparison = Method::new("greater_than", FLOAT | INTEGER | BOOL).yields_bool();
     let is_used =
-        call.formula(&comparison, [(&used).into(), 0.0.into()], |device, launch, out, [a, b]| {
+        call.formula(&comparison, [(&used).into(), 0.0.into()], &mut |device, launch, out, [a, b]| {
             device.greater_than(launch, out, a, b)
         })?;
     let is_too_great =
-        call.formula(&comparison, [(&norms).into(), max_norm.into()], |device, launch, out, [a, b]| {
+        call.formula(&comparison, [(&norms).into(), max_norm.into()], &mut |device, launch, out, [a, b]| {
             device.greater_than(launch, out, a, b)
         })?;
     let both = call.formula(
         &Method::new("logical_and", BOOL).yields_bool(),
         [(&is_used).into(), (&is_too_great).into()],
-        |device, launch, out, [a, b]| device.logical_and(launch, out, a, b),
+        &mut |device, launch, out, [a, b]| device.logical_and(launch, out, a, b),
     )?;
-    let divisors = call.formula(
-        &Method::new("add", FLOAT),
-        [(&norms).into(), 1e-7.into()],
-        |device, launch, out, [a, b]| device.add(launch, out, a, b),
-    )?;
+    let divisors =
+        call.formula(
+            &Method::new("add", FLOAT),
+            [(&norms).into(), 1e-7.into()],
+            &mut |device, launch, out, [a, b]| device.add(launch, out, a, b),
+        )?;
     let factors = call.formula(
         &Method::new("divide", FLOAT),
         [max_norm.into(), (&divisors).into()],
-        |device, launch, out, [a, b]| device.divide(launch, out, a, b),
+        &mut |device, launch, out, [a, b]| device.divide(launch, out, a, b),
     )?;
     let scaled = call.formula(
         &Method::new("multiply", FLOAT),
         [table.into(), (&factors).into()],
-        |device, launch, out, [a, b]| device.multiply(launch, out, a, b),
+        &mut |device, launch, out, [a, b]| device.multiply(launch, out, a, b),
     )?;
     let scaled = call.to_type(&scaled, table.data_type())?;
     in_steps(call, table, &[table], |out| choose(call, out, &both, &scaled, table))

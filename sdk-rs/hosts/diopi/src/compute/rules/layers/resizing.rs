@@ -54,7 +54,7 @@ pub(crate) fn resized(
     expect_mode(mode, input)?;
     expect_size("out", out, size)?;
     let mut result = call.output(out, input.data_type(), &[input])?;
-    call.run(&Method::new("interpolate", FLOAT), input.data_type(), |device, launch| {
+    call.run(&Method::new("interpolate", FLOAT), input.data_type(), &mut |device, launch| {
         let (out, x) = (result.elements(), input.elements());
         // Missing dimensions come first.
         let at = |place: usize| size.len().checked_sub(place).map_or(-1, |index| size[index]);
@@ -101,7 +101,7 @@ pub(crate) fn resized_backward(
     let ty = grad_input.data_type();
     let grad_output = call.to_type(grad_output, ty)?;
     let mut dx = call.output(grad_input, ty, &[&grad_output])?;
-    call.run(&Method::new("interpolate_grad", FLOAT), ty, |device, launch| {
+    call.run(&Method::new("interpolate_grad", FLOAT), ty, &mut |device, launch| {
         let (dx, dout) = (dx.elements(), grad_output.elements());
         device.interpolate_grad(
             launch,

@@ -31,7 +31,7 @@ pub(crate) fn roi_align_backward<'c>(
     let ty = out.data_type();
     let grad = call.to_type(grad, ty)?;
     let method = Method::new("roi_align_grad", FLOAT);
-    kernel(call, out, ty, &[&grad, rois], &method, |device, launch, out| {
+    kernel(call, out, ty, &[&grad, rois], &method, &mut |device, launch, out| {
         device.roi_align_grad(
             launch,
             out,
@@ -55,12 +55,12 @@ pub(crate) fn nms<'c>(
     let ty = boxes.data_type();
     let scores = Some(confidence.elements());
     let mut dims = Vec::new();
-    call.run(&method, ty, |device, launch| {
+    call.run(&method, ty, &mut |device, launch| {
         dims = device.nms_out_shape(launch, boxes.elements(), scores, iou_threshold)?;
         Ok(())
     })?;
     let out = call.make(out, DataType::INT64, &dims)?;
-    kernel(call, &out, DataType::INT64, &[boxes, confidence], &method, |device, launch, out| {
+    kernel(call, &out, DataType::INT64, &[boxes, confidence], &method, &mut |device, launch, out| {
         device.nms(launch, out, boxes.elements(), scores, iou_threshold)
     })
 }

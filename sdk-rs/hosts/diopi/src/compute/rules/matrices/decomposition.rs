@@ -22,7 +22,7 @@ pub(crate) fn cholesky<'c>(
     expect_shape("out", out, matrices.dims())?;
     let ty = matrices.data_type();
     let mut failed = call.output(info, DataType::INT32, &[matrices])?;
-    kernel(call, out, ty, &[matrices], &Method::new("cholesky", FLOAT), |device, launch, out| {
+    kernel(call, out, ty, &[matrices], &Method::new("cholesky", FLOAT), &mut |device, launch, out| {
         device.cholesky(launch, out, Some(failed.elements()), matrices.elements(), upper)
     })?;
     failed.finish()?;
@@ -153,7 +153,7 @@ pub(crate) fn qr<'c>(
         expect_shape("q", q, &[batch, &[rows, order]].concat())?;
         Some(call.output(q, ty, &[x])?)
     };
-    kernel(call, r, ty, &[x], &Method::new("qr", FLOAT), |device, launch, r| {
+    kernel(call, r, ty, &[x], &Method::new("qr", FLOAT), &mut |device, launch, r| {
         device.qr(launch, q.as_mut().map(|q| q.elements()), r, x.elements())
     })?;
     q.map_or(Ok(()), |q| q.finish())
@@ -169,7 +169,7 @@ fn solved<'c>(
     let out = call.temporary(b.data_type(), dims)?;
     let Shape { upper, transpose, unitriangular } = shape;
     let method = Method::new("triangular_solve", FLOAT);
-    kernel(call, &out, b.data_type(), &[a, b], &method, |device, launch, out| {
+    kernel(call, &out, b.data_type(), &[a, b], &method, &mut |device, launch, out| {
         device.triangular_solve(
             launch,
             out,

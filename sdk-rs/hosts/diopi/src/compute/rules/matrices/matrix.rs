@@ -27,7 +27,7 @@ pub(crate) fn added_product(
     let ty = a.data_type();
     if method.takes(ty) {
         let mut result = call.output(out, ty, &[input, a, b])?;
-        call.run(&method, ty, |device, launch| {
+        call.run(&method, ty, &mut |device, launch| {
             let (input, a, b) = (input.elements(), a.elements(), b.elements());
             device.addmm(launch, result.elements(), input, a, b, beta.to_f64(), alpha.to_f64())
         })?;
@@ -68,7 +68,7 @@ pub fn multiply(
 ) -> Result<()> {
     let ty = a.data_type();
     let mut result = call.output(out, ty, &[a, b])?;
-    call.run(&Method::new("matmul", FLOAT | INTEGER), ty, |device, launch| {
+    call.run(&Method::new("matmul", FLOAT | INTEGER), ty, &mut |device, launch| {
         device.matmul(launch, result.elements(), a.elements(), b.elements(), false, transposed)
     })?;
     result.finish()
@@ -90,7 +90,7 @@ pub(crate) fn summed(call: &Call, out: Option<&Tensor<'_>>, x: &Tensor<'_>) -> R
     let Some(out) = out else { return Ok(()) };
     let ty = x.data_type();
     let mut result = call.output(out, ty, &[x])?;
-    call.run(&Method::new("reduce_as", FLOAT | INTEGER), ty, |device, launch| {
+    call.run(&Method::new("reduce_as", FLOAT | INTEGER), ty, &mut |device, launch| {
         device.reduce_as(launch, result.elements(), x.elements())
     })?;
     result.finish()
@@ -111,12 +111,12 @@ pub(crate) fn distances<'c>(
     let (a, b) = rows(call, a, b, p)?;
     let ty = a.data_type();
     if call.provides(&PAIRWISE_DISTANCE, ty) {
-        return kernel(call, out, ty, &[&a, &b], &PAIRWISE_DISTANCE, |device, launch, out| {
+        return kernel(call, out, ty, &[&a, &b], &PAIRWISE_DISTANCE, &mut |device, launch, out| {
             device.pairwise_distance(launch, out, a.elements(), b.elements(), p)
         });
     }
     let differences = differences(call, &a, &b)?;
-    kernel(call, out, ty, &[], &Method::new("p_norm", FLOAT), |device, launch, out| {
+    kernel(call, out, ty, &[], &Method::new("p_norm", FLOAT), &mut |device, launch, out| {
         device.p_norm(
             launch,
             out,
@@ -144,14 +144,14 @@ pub(crate) fn distances_gradient<'c>(
     if call.provides(&PAIRWISE_DISTANCE_GRAD, ty) {
         let out_gradient = call.to_type(out_gradient, ty)?;
         let inputs = [&a, &b, &out_gradient];
-        return kernel(call, gradient, ty, &inputs, &PAIRWISE_DISTANCE_GRAD, |device, launch, dx| {
+        return kernel(call, gradient, ty, &inputs, &PAIRWISE_DISTANCE_GRAD, &mut |device, launch, dx| {
             let [a, b, dout] = inputs.map(Tensor::elements);
             device.pairwise_distance_grad(launch, dx, a, b, dout, p)
         });
     }
     let differences = differences(call, &a, &b)?;
     let of_pairs = call.tensor_like(&differences)?;
-    kernel(call, &of_pairs, ty, &[], &Method::new("p_norm_grad", FLOAT), |device, launch, dx| {
+    kernel(call, &of_pairs, ty, &[], &Method::new("p_norm_grad", FLOAT), &mut |device, launch, dx| {
         let (x, out, dout) = (differences.elements(), distances.elements(), out_gradient.elements());
         device.p_norm_grad(
             launch,

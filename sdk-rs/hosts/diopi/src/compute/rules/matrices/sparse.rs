@@ -21,7 +21,7 @@ pub(crate) fn sparse_product<'c>(
     let ty = values.data_type();
     let dense = call.to_type(dense, ty)?;
     let inputs = [&values, &starts, &columns, &dense];
-    kernel(call, out, ty, &inputs, &Method::new("sparse_matmul", FLOAT), |device, launch, out| {
+    kernel(call, out, ty, &inputs, &Method::new("sparse_matmul", FLOAT), &mut |device, launch, out| {
         let [values, starts, columns, dense] = inputs.map(Tensor::elements);
         device.sparse_matmul(launch, out, values, starts, columns, dense)
     })

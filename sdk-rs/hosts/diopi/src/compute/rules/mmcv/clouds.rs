@@ -69,7 +69,9 @@ pub(crate) fn pool_voxels<'c>(
         ty,
         &[features, &indices],
         &Method::new("pool_points", FLOAT),
-        |device, launch, out| device.pool_points(launch, out, features.elements(), indices.elements(), name),
+        &mut |device, launch, out| {
+            device.pool_points(launch, out, features.elements(), indices.elements(), name)
+        },
     )?;
     for (place, ty, list) in lists {
         call.copy(&call.make(place, ty, list.dims())?, &list)?;
@@ -94,7 +96,7 @@ pub(crate) fn pool_voxels_backward<'c>(
     let name = method(reduce_type)?;
     let inputs = [features, indices, upstream];
     let method = Method::new("pool_points_grad", FLOAT);
-    kernel(call, gradient, features.data_type(), &inputs, &method, |device, launch, out| {
+    kernel(call, gradient, features.data_type(), &inputs, &method, &mut |device, launch, out| {
         let [features, indices, upstream] = inputs.map(Tensor::elements);
         device.pool_points_grad(launch, out, features, indices, upstream, name)
     })
@@ -123,7 +125,7 @@ pub(crate) fn pool_boxes<'c>(
     let output = |target| call.output(target, DataType::INT64, &inputs);
     let (mut indices, mut voxels) = (output(indices)?, output(voxels)?);
     let method = Method::new("roi_aware_pool", FLOAT);
-    kernel(call, out, features.data_type(), &inputs, &method, |device, launch, out| {
+    kernel(call, out, features.data_type(), &inputs, &method, &mut |device, launch, out| {
         let [boxes, points, features] = inputs.map(Tensor::elements);
         let (indices, voxels) = (indices.elements(), voxels.elements());
         device.roi_aware_pool(launch, out, indices, voxels, boxes, points, features, mean)
@@ -144,7 +146,7 @@ pub(crate) fn pool_boxes_backward<'c>(
     let mean = is_mean(pool_method)?;
     let inputs = [upstream, voxels, indices];
     let method = Method::new("roi_aware_pool_grad", FLOAT);
-    kernel(call, gradient, upstream.data_type(), &inputs, &method, |device, launch, out| {
+    kernel(call, gradient, upstream.data_type(), &inputs, &method, &mut |device, launch, out| {
         let [upstream, voxels, indices] = inputs.map(Tensor::elements);
         device.roi_aware_pool_grad(launch, out, upstream, voxels, indices, mean)
     })
@@ -170,7 +172,7 @@ pub(crate) fn assign_scores<'c>(
     expect_sum(aggregate)?;
     let inputs = [points, centers, scores, indices];
     let method = Method::new("assign_scores", FLOAT);
-    kernel(call, out, points.data_type(), &inputs, &method, |device, launch, out| {
+    kernel(call, out, points.data_type(), &inputs, &method, &mut |device, launch, out| {
         let [points, centers, scores, indices] = inputs.map(Tensor::elements);
         device.assign_scores(launch, out, points, centers, scores, indices)
     })
@@ -194,7 +196,7 @@ pub(crate) fn assign_scores_backward<'c>(
     let mut of_centers = call.output(of_centers, centers.data_type(), &inputs)?;
     let mut of_scores = call.output(of_scores, scores.data_type(), &inputs)?;
     let method = Method::new("assign_scores_grad", FLOAT);
-    kernel(call, of_points, points.data_type(), &inputs, &method, |device, launch, out| {
+    kernel(call, of_points, points.data_type(), &inputs, &method, &mut |device, launch, out| {
         let [upstream, points, centers, scores, indices] = inputs.map(Tensor::elements);
         let (of_centers, of_scores) = (of_centers.elements(), of_scores.elements());
         device.assign_scores_grad(

@@ -50,7 +50,7 @@ impl Windows {
         let elements = (self.kernel[0] * self.kernel[1]).max(0) as usize;
         let out = call.temporary(x.data_type(), &[batch, channels * elements, rows * columns])?;
         let method = Method::new("deformable_columns", FLOAT);
-        kernel(call, &out, x.data_type(), &[x, offset], &method, |device, launch, out| {
+        kernel(call, &out, x.data_type(), &[x, offset], &method, &mut |device, launch, out| {
             let (x, offset, mask) = (x.elements(), offset.elements(), mask.map(Tensor::elements));
             let Self { kernel, strides, paddings, dilations, .. } = self;
             device.deformable_columns(
@@ -176,7 +176,7 @@ fn convolve_backward<'c>(
     let mut unused = call.output(&unused, ty, &[])?;
     let mut of_mask = gradients.mask.map(|it| call.output(it, ty, &inputs)).transpose()?;
     let method = Method::new("deformable_columns_grad", FLOAT);
-    kernel(call, target, ty, &inputs, &method, |device, launch, out| {
+    kernel(call, target, ty, &inputs, &method, &mut |device, launch, out| {
         let [x, offset, upstream] = inputs.map(Tensor::elements);
         let Windows { kernel, strides, paddings, dilations, .. } = &windows;
         device.deformable_columns_grad(
@@ -331,7 +331,7 @@ pub(crate) fn attention<'c>(
     let out = call.make(out, ty, &[batch, queries, heads * channels])?;
     let inputs = [value, shapes, starts, places, weights];
     let method = Method::new("deformable_attention", FLOAT);
-    kernel(call, &out, ty, &inputs, &method, |device, launch, out| {
+    kernel(call, &out, ty, &inputs, &method, &mut |device, launch, out| {
         let [value, shapes, starts, places, weights] = inputs.map(Tensor::elements);
         device.deformable_attention(launch, out, value, shapes, starts, places, weights)
     })

@@ -52,7 +52,7 @@ pub(crate) fn overlaps<'c>(
     let out =
         if aligned && out.rank() == 2 && out.dims()[1] == 1 { out.selected(1, 0)? } else { out.clone() };
     let method = Method::new("box_overlaps", FLOAT);
-    kernel(call, &out, x.data_type(), &[x, y], &method, |device, launch, out| {
+    kernel(call, &out, x.data_type(), &[x, y], &method, &mut |device, launch, out| {
         device.box_overlaps(
             launch,
             out,
@@ -91,7 +91,7 @@ pub(crate) fn roi_align<'c>(
         let output = |target: &Tensor<'c>| call.output(target, x.data_type(), &[x, boxes]);
         let (mut rows, mut columns) = (output(rows)?, output(columns)?);
         let method = Method::new("max_roi_align", FLOAT);
-        kernel(call, out, x.data_type(), &[x, boxes], &method, |device, launch, out| {
+        kernel(call, out, x.data_type(), &[x, boxes], &method, &mut |device, launch, out| {
             let (rows, columns, x, boxes) =
                 (rows.elements(), columns.elements(), x.elements(), boxes.elements());
             device.max_roi_align(
@@ -117,7 +117,7 @@ pub(crate) fn roi_align<'c>(
         fill(call, unused, Number::Integer(0))?;
     }
     let method = Method::new("roi_align", FLOAT);
-    kernel(call, out, x.data_type(), &[x, boxes], &method, |device, launch, out| {
+    kernel(call, out, x.data_type(), &[x, boxes], &method, &mut |device, launch, out| {
         let (x, boxes) = (x.elements(), boxes.elements());
         device.roi_align(
             launch,
@@ -156,13 +156,13 @@ pub(crate) fn roi_align_backward<'c>(
     if is_largest(pool_mode)? {
         let inputs = [&upstream, boxes, rows, columns];
         let method = Method::new("max_roi_align_grad", FLOAT);
-        return kernel(call, gradient, ty, &inputs, &method, |device, launch, out| {
+        return kernel(call, gradient, ty, &inputs, &method, &mut |device, launch, out| {
             let [upstream, boxes, rows, columns] = inputs.map(Tensor::elements);
             device.max_roi_align_grad(launch, out, boxes, rows, columns, upstream)
         });
     }
     let method = Method::new("roi_align_grad", FLOAT);
-    kernel(call, gradient, ty, &[&upstream, boxes], &method, |device, launch, out| {
+    kernel(call, gradient, ty, &[&upstream, boxes], &method, &mut |device, launch, out| {
         let (boxes, upstream) = (boxes.elements(), upstream.elements());
         device.roi_align_grad(
             launch,
@@ -197,7 +197,7 @@ pub(crate) fn sigmoid_focal_loss<'c>(
     let each = call.formula(
         &Method::new("sigmoid_focal_loss", FLOAT),
         [(&x).into(), (&label).into()],
-        |device, launch, out, [x, label]| device.sigmoid_focal_loss(launch, out, x, label, alpha, gamma),
+        &mut |device, launch, out, [x, label]| device.sigmoid_focal_loss(launch, out, x, label, alpha, gamma),
     )?;
     call.copy(out, &weighted(call, each, target, weight)?)
 }
@@ -219,7 +219,7 @@ pub(crate) fn sigmoid_focal_loss_backward<'c>(
     let each = call.formula(
         &Method::new("sigmoid_focal_loss_dx", FLOAT),
         [(&x).into(), (&label).into(), (&one).into()],
-        |device, launch, dx, [x, label, dout]| {
+        &mut |device, launch, dx, [x, label, dout]| {
             device.sigmoid_focal_loss_dx(launch, dx, x, label, dout, alpha, gamma)
         },
     )?;
@@ -239,7 +239,7 @@ fn labels<'c>(call: &'c Call, x: &Tensor<'_>, target: &Tensor<'c>, ty: DataType)
     let is_class = call.formula(
         &Method::new("equal", INTEGER | BOOL).yields_bool(),
         [(&target).into(), (&numbers).into()],
-        |device, launch, out, [a, b]| device.equal(launch, out, a, b),
+        &mut |device, launch, out, [a, b]| device.equal(launch, out, a, b),
     )?;
     call.to_type(&is_class, ty)
 }
@@ -271,7 +271,7 @@ pub(crate) fn softmax_focal_loss<'c>(
 ) -> Result<()> {
     let inputs = [x, target, weight];
     let method = Method::new("softmax_focal_loss", FLOAT);
-    kernel(call, out, x.data_type(), &inputs, &method, |device, launch, out| {
+    kernel(call, out, x.data_type(), &inputs, &method, &mut |device, launch, out| {
         let weight = (weight.len() > 0).then(|| weight.elements());
         let (x, target) = (x.elements(), target.elements());
         device.softmax_focal_loss(launch, out, x, target, weight, alpha.into(), gamma.into())
@@ -292,7 +292,7 @@ pub(crate) fn softmax_focal_loss_backward<'c>(
     let inputs = [x, target, weight];
     let mut of_rows = call.output(slopes, slopes.data_type(), &inputs)?;
     let method = Method::new("softmax_focal_loss_grad", FLOAT);
-    kernel(call, gradient, x.data_type(), &inputs, &method, |device, launch, out| {
+    kernel(call, gradient, x.data_type(), &inputs, &method, &mut |device, launch, out| {
         let weight = (weight.len() > 0).then(|| weight.elements());
         let (x, target, slopes) = (x.elements(), target.elements(), of_rows.elements());
         device.softmax_focal_loss_grad(launch, out, slopes, x, target, weight, alpha.into(), gamma.into())

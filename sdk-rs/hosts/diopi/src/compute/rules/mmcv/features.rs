@@ -21,15 +21,22 @@ pub(crate) fn carafe<'c>(
     groups: i64,
     scale: i64,
 ) -> Result<()> {
-    kernel(call, out, x.data_type(), &[x, masks], &Method::new("carafe", FLOAT), |device, launch, out| {
-        device.carafe(
-            launch,
-            out,
-            x.elements(),
-            masks.elements(),
-            &CarafeAttributes { kernel_size, groups, scale },
-        )
-    })?;
+    kernel(
+        call,
+        out,
+        x.data_type(),
+        &[x, masks],
+        &Method::new("carafe", FLOAT),
+        &mut |device, launch, out| {
+            device.carafe(
+                launch,
+                out,
+                x.elements(),
+                masks.elements(),
+                &CarafeAttributes { kernel_size, groups, scale },
+            )
+        },
+    )?;
     call.copy(&channels_last(kept, x.dims())?, &x.permuted(&[0, 2, 3, 1])?)?;
     [unused_output, unused_masks].into_iter().try_for_each(|unused| fill(call, unused, Number::Integer(0)))
 }
@@ -62,7 +69,7 @@ pub(crate) fn carafe_backward<'c>(
     let inputs = [&x, masks, upstream];
     let mut slopes = call.output(of_masks, masks.data_type(), &inputs)?;
     let method = Method::new("carafe_grad", FLOAT);
-    kernel(call, of_x, x.data_type(), &inputs, &method, |device, launch, out| {
+    kernel(call, of_x, x.data_type(), &inputs, &method, &mut |device, launch, out| {
         let [x, masks, upstream] = inputs.map(Tensor::elements);
         device.carafe_grad(
             launch,

@@ -28,7 +28,7 @@ pub(crate) fn upfirdn<'c>(
     let (method, ty) = (Method::new("upfirdn", FLOAT), x.data_type());
     let (up, down, padding) = ([up_x, up_y], [down_x, down_y], [pad_x0, pad_x1, pad_y0, pad_y1]);
     let mut dims = Vec::new();
-    call.run(&method, ty, |device, launch| {
+    call.run(&method, ty, &mut |device, launch| {
         dims = device.upfirdn_out_shape(
             launch,
             x.elements(),
@@ -38,7 +38,7 @@ pub(crate) fn upfirdn<'c>(
         Ok(())
     })?;
     let out = call.make(out, ty, &dims)?;
-    kernel(call, &out, ty, &[x, filter], &method, |device, launch, out| {
+    kernel(call, &out, ty, &[x, filter], &method, &mut |device, launch, out| {
         device.upfirdn(
             launch,
             out,
@@ -62,7 +62,7 @@ pub(crate) fn psa_mask<'c>(
 ) -> Result<()> {
     let distribute = is_distribution(psa_type)?;
     let method = Method::new("psa_mask", FLOAT);
-    kernel(call, out, masks.data_type(), &[masks], &method, |device, launch, out| {
+    kernel(call, out, masks.data_type(), &[masks], &method, &mut |device, launch, out| {
         device.psa_mask(
             launch,
             out,
@@ -91,7 +91,7 @@ pub(crate) fn psa_mask_backward<'c>(
 ) -> Result<()> {
     let distribute = is_distribution(psa_type)?;
     let method = Method::new("psa_mask_grad", FLOAT);
-    kernel(call, gradient, upstream.data_type(), &[upstream], &method, |device, launch, out| {
+    kernel(call, gradient, upstream.data_type(), &[upstream], &method, &mut |device, launch, out| {
         let upstream = upstream.elements();
         device.psa_mask_grad(
             launch,
@@ -159,7 +159,7 @@ fn leaky<'c>(call: &'c Call, x: &Tensor<'c>, reference: &Tensor<'c>, alpha: f32)
     let is_positive = call.formula(
         &Method::new("greater_than", FLOAT).yields_bool(),
         [reference.into(), 0.0.into()],
-        |device, launch, out, [a, b]| device.greater_than(launch, out, a, b),
+        &mut |device, launch, out, [a, b]| device.greater_than(launch, out, a, b),
     )?;
     terms::choose(call, &is_positive, x, &terms::scale(call, x, alpha.into(), 0.0)?)
 }
@@ -182,7 +182,7 @@ const OF_CHANNEL: [i64; 2] = [0, 2];
 
 /// Computes the mean of the elements of each channel.
 fn channel_means<'c>(call: &'c Call, out: &Tensor<'c>, x: &Tensor<'c>) -> Result<()> {
-    kernel(call, out, x.data_type(), &[x], &Method::new("mean", FLOAT), |device, launch, out| {
+    kernel(call, out, x.data_type(), &[x], &Method::new("mean", FLOAT), &mut |device, launch, out| {
         device.mean(
             launch,
             out,

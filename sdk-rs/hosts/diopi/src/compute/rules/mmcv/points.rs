@@ -93,9 +93,14 @@ pub(crate) fn gather_stacked_backward<'c>(
     let gradients = call.packed(&call.to_type(grad_out, ty)?.permuted(&[0, 2, 1])?)?;
     let gradients = gradients.reshaped(&[groups * count, width])?;
     let inputs = [&gradients, &rows];
-    kernel(call, grad_features, ty, &inputs, &Method::new("gather_grad", FLOAT), |device, launch, out| {
-        device.gather_grad(launch, out, rows.elements(), gradients.elements(), 0)
-    })
+    kernel(
+        call,
+        grad_features,
+        ty,
+        &inputs,
+        &Method::new("gather_grad", FLOAT),
+        &mut |device, launch, out| device.gather_grad(launch, out, rows.elements(), gradients.elements(), 0),
+    )
 }
 
 /// Converts the indices `[groups, points]` into each cloud to row indices into all clouds.
@@ -187,7 +192,7 @@ fn nearest<'c>(
     let inputs = [queries, points];
     let mut places = call.output(&indices, DataType::INT64, &inputs)?;
     let method = Method::new("nearest_points", FLOAT);
-    kernel(call, &distances, queries.data_type(), &inputs, &method, |device, launch, out| {
+    kernel(call, &distances, queries.data_type(), &inputs, &method, &mut |device, launch, out| {
         device.nearest_points(launch, out, places.elements(), queries.elements(), points.elements(), 1)
     })?;
     places.finish()
@@ -247,7 +252,7 @@ pub(crate) fn voxelize<'c>(
     let output = |target| call.output(target, DataType::INT64, &inputs);
     let (mut coordinates, mut counts, mut used) = (output(coordinates)?, output(counts)?, output(used)?);
     let method = Method::new("voxelize", FLOAT);
-    kernel(call, voxels, points.data_type(), &inputs, &method, |device, launch, out| {
+    kernel(call, voxels, points.data_type(), &inputs, &method, &mut |device, launch, out| {
         let [x, voxel_size, range] = inputs.map(Tensor::elements);
         let (coordinates, counts) = (coordinates.elements(), counts.elements());
         device.voxelize(launch, out, coordinates, counts, used.elements(), x, voxel_size, range)

@@ -63,7 +63,7 @@ fn measured<'c>(
     aligned: bool,
 ) -> Result<()> {
     let method = Method::new("polygon_overlaps", FLOAT);
-    kernel(call, out, x.data_type(), &[x, y], &method, |device, launch, out| {
+    kernel(call, out, x.data_type(), &[x, y], &method, &mut |device, launch, out| {
         device.polygon_overlaps(launch, out, x.elements(), y.elements(), measure, aligned)
     })
 }
@@ -139,7 +139,7 @@ fn selected<'c>(
     let (method, of_polygons) = (Method::new(name, FLOAT), name == "polygon_nms");
     let (x, scores, threshold) = (x.elements(), scores.map(Tensor::elements), f64::from(threshold));
     let mut dims = Vec::new();
-    call.run(&method, x.data_type(), |device, launch| {
+    call.run(&method, x.data_type(), &mut |device, launch| {
         dims = if of_polygons {
             device.polygon_nms_out_shape(launch, x, scores, threshold)?
         } else {
@@ -149,7 +149,7 @@ fn selected<'c>(
     })?;
     let selected = call.temporary(DataType::INT64, &dims)?;
     let mut out = selected.as_output()?;
-    call.run(&method, x.data_type(), |device, launch| {
+    call.run(&method, x.data_type(), &mut |device, launch| {
         if of_polygons {
             device.polygon_nms(launch, &mut out, x, scores, threshold)
         } else {
@@ -185,7 +185,7 @@ pub(crate) fn generalized_overlaps<'c>(
     let overlaps = out.selected(1, POINTS as usize)?;
     let mut slopes = call.output(&slopes, ty, &inputs)?;
     let method = Method::new("generalized_overlaps", FLOAT);
-    kernel(call, &overlaps, ty, &inputs, &method, |device, launch, out| {
+    kernel(call, &overlaps, ty, &inputs, &method, &mut |device, launch, out| {
         device.generalized_overlaps(launch, out, slopes.elements(), points.elements(), polygons.elements())
     })?;
     slopes.finish()
@@ -204,7 +204,7 @@ pub(crate) fn sort_vertices<'c>(
     let out = call.make(out, DataType::INT32, &[batch, pairs, 9])?;
     let method = Method::new("sort_vertices", FLOAT);
     let mut indices = call.output(&out, DataType::INT64, &[vertices, mask])?;
-    call.run(&method, vertices.data_type(), |device, launch| {
+    call.run(&method, vertices.data_type(), &mut |device, launch| {
         device.sort_vertices(launch, indices.elements(), vertices.elements(), mask.elements())
     })?;
     indices.finish()

@@ -24,7 +24,7 @@ pub(crate) fn deformable_pool<'c>(
 ) -> Result<()> {
     let method = Method::new("deformable_roi_pool", FLOAT);
     let (scale, gamma) = (f64::from(scale), f64::from(gamma));
-    kernel(call, out, x.data_type(), &[x, boxes, offset], &method, |device, launch, out| {
+    kernel(call, out, x.data_type(), &[x, boxes, offset], &method, &mut |device, launch, out| {
         let offset = (offset.len() > 0).then(|| offset.elements());
         let (x, boxes) = (x.elements(), boxes.elements());
         device.deformable_roi_pool(
@@ -63,7 +63,7 @@ pub(crate) fn deformable_pool_backward<'c>(
     let (scale, gamma) = (f64::from(scale), f64::from(gamma));
     let mut of_offset = Optional::new(call, (offset.len() > 0).then_some(of_offset), &inputs)?;
     let method = Method::new("deformable_roi_pool_grad", FLOAT);
-    kernel(call, of_x, x.data_type(), &inputs, &method, |device, launch, out| {
+    kernel(call, of_x, x.data_type(), &inputs, &method, &mut |device, launch, out| {
         let [upstream, x, boxes, _] = inputs.map(Tensor::elements);
         let offset = (offset.len() > 0).then(|| offset.elements());
         let of_offset = of_offset.elements();
@@ -101,7 +101,7 @@ pub(crate) fn precise_pool_backward<'c>(
     let x = call.tensor_like(of_x)?;
     let method = Method::new("precise_roi_pool_grad", FLOAT);
     fill(call, &x, Number::Integer(0))?;
-    kernel(call, of_x, upstream.data_type(), &[upstream, boxes], &method, |device, launch, out| {
+    kernel(call, of_x, upstream.data_type(), &[upstream, boxes], &method, &mut |device, launch, out| {
         let (x, boxes, upstream) = (x.elements(), boxes.elements(), upstream.elements());
         device.precise_roi_pool_grad(
             launch,
@@ -131,7 +131,7 @@ pub(crate) fn precise_pool_boxes_backward<'c>(
     scale: f32,
 ) -> Result<()> {
     let method = Method::new("precise_roi_pool_grad", FLOAT);
-    kernel(call, of_boxes, x.data_type(), &[upstream, x, boxes], &method, |device, launch, out| {
+    kernel(call, of_boxes, x.data_type(), &[upstream, x, boxes], &method, &mut |device, launch, out| {
         let (x, boxes, upstream) = (x.elements(), boxes.elements(), upstream.elements());
         device.precise_roi_pool_grad(
             launch,

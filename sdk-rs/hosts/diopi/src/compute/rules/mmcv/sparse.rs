@@ -60,7 +60,7 @@ fn convolved<'c>(
     let ty = x.data_type();
     let out = call.make(out, ty, &rows("numActOut", voxels, filters)?)?;
     let inputs = [x, filters, pairs, counts];
-    kernel(call, &out, ty, &inputs, &Method::new("sparse_convolution", FLOAT), |device, launch, out| {
+    kernel(call, &out, ty, &inputs, &Method::new("sparse_convolution", FLOAT), &mut |device, launch, out| {
         let ([x, filters, pairs, counts], bias) = (inputs.map(Tensor::elements), bias.map(Tensor::elements));
         let (inverse, submanifold) = (inverse != 0, submanifold != 0);
         device.sparse_convolution(
@@ -94,7 +94,7 @@ pub(crate) fn convolution_backward<'c>(
     let inputs = [x, filters, pairs, counts, upstream];
     let mut slopes = call.output(&of_filters, filters.data_type(), &inputs)?;
     let method = Method::new("sparse_convolution_grad", FLOAT);
-    kernel(call, &of_x, x.data_type(), &inputs, &method, |device, launch, out| {
+    kernel(call, &of_x, x.data_type(), &inputs, &method, &mut |device, launch, out| {
         let [x, filters, pairs, counts, upstream] = inputs.map(Tensor::elements);
         let (slopes, inverse, submanifold) = (slopes.elements(), inverse != 0, submanifold != 0);
         device.sparse_convolution_grad(
@@ -124,7 +124,7 @@ pub(crate) fn max_pool<'c>(
 ) -> Result<()> {
     let out = call.make(out, x.data_type(), &rows("numAct", voxels, x)?)?;
     let method = Method::new("sparse_max_pool", FLOAT);
-    kernel(call, &out, x.data_type(), &[x, pairs, counts], &method, |device, launch, out| {
+    kernel(call, &out, x.data_type(), &[x, pairs, counts], &method, &mut |device, launch, out| {
         device.sparse_max_pool(launch, out, x.elements(), pairs.elements(), counts.elements(), voxels)
     })
 }
@@ -142,7 +142,7 @@ pub(crate) fn max_pool_backward<'c>(
     let out = call.make(out, x.data_type(), x.dims())?;
     let inputs = [x, largest, upstream, pairs, counts];
     let method = Method::new("sparse_max_pool_grad", FLOAT);
-    kernel(call, &out, x.data_type(), &inputs, &method, |device, launch, out| {
+    kernel(call, &out, x.data_type(), &inputs, &method, &mut |device, launch, out| {
         let [x, largest, upstream, pairs, counts] = inputs.map(Tensor::elements);
         device.sparse_max_pool_grad(launch, out, x, largest, upstream, pairs, counts)
     })

@@ -155,7 +155,7 @@ pub(crate) fn index_select<'c>(
     let [input, out, index] = [input, out, index].map(Tensor::with_a_dimension);
     let (input, out, index) = (input?, out?, index?);
     let method = Method::new("gather", FLOAT | INTEGER | BOOL | COMPLEX);
-    kernel(call, &out, input.data_type(), &[&input, &index], &method, |device, launch, out| {
+    kernel(call, &out, input.data_type(), &[&input, &index], &method, &mut |device, launch, out| {
         device.gather(launch, out, input.elements(), index.elements(), dim)
     })
 }
@@ -174,7 +174,7 @@ pub(crate) fn index_select_grad<'c>(
     let [target, dout, index] = [grad_input, &dout, index].map(Tensor::with_a_dimension);
     let (target, dout, index) = (target?, dout?, index?);
     let method = Method::new("gather_grad", FLOAT | INTEGER);
-    kernel(call, &target, dout.data_type(), &[&dout, &index], &method, |device, launch, out| {
+    kernel(call, &target, dout.data_type(), &[&dout, &index], &method, &mut |device, launch, out| {
         device.gather_grad(launch, out, index.elements(), dout.elements(), dim)
     })
 }
@@ -194,7 +194,7 @@ pub(crate) fn gather<'c>(
     let [input, out, index] = [input, out, index].map(Tensor::with_a_dimension);
     let (input, out, index) = (input?, out?, index?);
     let method = Method::new("take_along_axis", FLOAT | INTEGER | BOOL | COMPLEX);
-    kernel(call, &out, input.data_type(), &[&input, &index], &method, |device, launch, out| {
+    kernel(call, &out, input.data_type(), &[&input, &index], &method, &mut |device, launch, out| {
         device.take_along_axis(launch, out, input.elements(), index.elements(), dim)
     })
 }
@@ -215,7 +215,7 @@ pub(crate) fn gather_grad<'c>(
     let [target, dout, index] = [grad_input, &dout, index].map(Tensor::with_a_dimension);
     let (target, dout, index) = (target?, dout?, index?);
     let method = Method::new("take_along_axis_grad", FLOAT | INTEGER);
-    kernel(call, &target, dout.data_type(), &[&dout, &index], &method, |device, launch, out| {
+    kernel(call, &target, dout.data_type(), &[&dout, &index], &method, &mut |device, launch, out| {
         device.take_along_axis_grad(launch, out, index.elements(), dout.elements(), dim)
     })
 }
@@ -256,7 +256,7 @@ pub(crate) fn scatter<'c>(
         axis = axis.min(x.rank() - 2);
     }
     let method = Method::new("put_along_axis", FLOAT | INTEGER);
-    kernel(call, &target, x.data_type(), &[&x, &source, &index], &method, |device, launch, out| {
+    kernel(call, &target, x.data_type(), &[&x, &source, &index], &method, &mut |device, launch, out| {
         let (x, index, source) = (x.elements(), index.elements(), source.elements());
         device.put_along_axis(
             launch,
@@ -289,9 +289,14 @@ pub(crate) fn one_hot<'c>(call: &'c Call, out: &Tensor<'c>, input: &Tensor<'c>, 
         let message = format!("the result has the shape {:?} for {classes} classes", out.dims());
         return Err(Error::invalid(message));
     }
-    kernel(call, out, out.data_type(), &[input], &Method::new("one_hot", INTEGER), |device, launch, out| {
-        device.one_hot(launch, out, input.elements())
-    })
+    kernel(
+        call,
+        out,
+        out.data_type(),
+        &[input],
+        &Method::new("one_hot", INTEGER),
+        &mut |device, launch, out| device.one_hot(launch, out, input.elements()),
+    )
 }
 
 /// Sets the slices at indices along a dimension to a number.

@@ -65,7 +65,7 @@ pub(crate) fn masked_scatter<'c>(
         flags.data_type(),
         &[&flags],
         &Method::new("cumsum", INTEGER),
-        |device, launch, out| {
+        &mut |device, launch, out| {
             device.cumsum(
                 launch,
                 out,
@@ -78,12 +78,12 @@ pub(crate) fn masked_scatter<'c>(
     let places = call.formula(
         &Method::new("multiply", INTEGER),
         [(&before).into(), (&flags).into()],
-        |device, launch, out, [a, b]| device.multiply(launch, out, a, b),
+        &mut |device, launch, out, [a, b]| device.multiply(launch, out, a, b),
     )?;
     let source = call.packed(&call.to_type(source, input.data_type())?)?.reshaped(&[source.len()])?;
     let chosen = call.temporary(source.data_type(), &[input.len()])?;
     let method = Method::new("gather", FLOAT | INTEGER | BOOL | COMPLEX);
-    kernel(call, &chosen, source.data_type(), &[&source], &method, |device, launch, out| {
+    kernel(call, &chosen, source.data_type(), &[&source], &method, &mut |device, launch, out| {
         device.gather(launch, out, source.elements(), places.elements(), 0)
     })?;
     choose(call, out, &mask, &chosen.reshaped(input.dims())?, input)
@@ -99,12 +99,12 @@ pub(crate) fn masked_select<'c>(
     let mask = call.to_type(mask, DataType::BOOL)?;
     let method = Method::new("masked_select", FLOAT | INTEGER | BOOL | COMPLEX);
     let mut dims = Vec::new();
-    call.run(&method, input.data_type(), |device, launch| {
+    call.run(&method, input.data_type(), &mut |device, launch| {
         dims = device.masked_select_out_shape(launch, input.elements(), mask.elements())?;
         Ok(())
     })?;
     let out = call.make(out, input.data_type(), &dims)?;
-    kernel(call, &out, input.data_type(), &[input], &method, |device, launch, out| {
+    kernel(call, &out, input.data_type(), &[input], &method, &mut |device, launch, out| {
         device.masked_select(launch, out, input.elements(), mask.elements())
     })
 }
@@ -126,6 +126,6 @@ pub(crate) fn masked_select_grad<'c>(
         dout.data_type(),
         &[&dout],
         &Method::new("masked_select_grad", FLOAT),
-        |device, launch, out| device.masked_select_grad(launch, out, mask.elements(), dout.elements()),
+        &mut |device, launch, out| device.masked_select_grad(launch, out, mask.elements(), dout.elements()),
     )
 }

@@ -100,7 +100,7 @@ const FOUND: Method = Method::new("nonzero", FLOAT | INTEGER | BOOL);
 
 fn count(call: &Call, input: &Tensor<'_>) -> Result<Vec<usize>> {
     let mut dims = Vec::new();
-    call.run(&FOUND, input.data_type(), |device, launch| {
+    call.run(&FOUND, input.data_type(), &mut |device, launch| {
         dims = device.nonzero_out_shape(launch, input.elements())?;
         Ok(())
     })?;
@@ -108,7 +108,7 @@ fn count(call: &Call, input: &Tensor<'_>) -> Result<Vec<usize>> {
 }
 
 fn find<'c>(call: &'c Call, found: &Tensor<'c>, input: &Tensor<'_>) -> Result<()> {
-    kernel(call, found, DataType::INT64, &[input], &FOUND, |device, launch, out| {
+    kernel(call, found, DataType::INT64, &[input], &FOUND, &mut |device, launch, out| {
         device.nonzero(launch, out, input.elements())
     })
 }
@@ -133,7 +133,7 @@ pub(crate) fn index<'c>(
     }
     let (x, joined) = (input.permuted(&choice.order)?, choice.joined(call)?);
     let method = Method::new("gather_nd", FLOAT | INTEGER | BOOL | COMPLEX);
-    kernel(call, &choice.indices_first(&out)?, x.data_type(), &[&x], &method, |device, launch, out| {
+    kernel(call, &choice.indices_first(&out)?, x.data_type(), &[&x], &method, &mut |device, launch, out| {
         device.gather_nd(launch, out, x.elements(), joined.elements())
     })
 }
@@ -156,7 +156,7 @@ pub(crate) fn index_grad<'c>(
     let (dout, joined) = (choice.indices_first(&dout)?, choice.joined(call)?);
     let target = grad_input.permuted(&choice.order)?;
     let method = Method::new("gather_nd_grad", FLOAT | INTEGER);
-    kernel(call, &target, dout.data_type(), &[&dout], &method, |device, launch, out| {
+    kernel(call, &target, dout.data_type(), &[&dout], &method, &mut |device, launch, out| {
         device.gather_nd_grad(launch, out, joined.elements(), dout.elements())
     })
 }
@@ -189,12 +189,12 @@ pub(crate) fn index_put<'c>(
                 &Method::new("add", FLOAT | INTEGER | BOOL),
                 &target,
                 [(&x).into(), (&values).into()],
-                |device, launch, out, [a, b]| device.add(launch, out, a, b),
+                &mut |device, launch, out, [a, b]| device.add(launch, out, a, b),
             )
         };
     }
     let method = Method::new("index_put", FLOAT | INTEGER | BOOL);
-    kernel(call, &target, x.data_type(), &[&x, &values], &method, |device, launch, out| {
+    kernel(call, &target, x.data_type(), &[&x, &values], &method, &mut |device, launch, out| {
         let indices = call.all_elements(&choice.indices);
         device.index_put(launch, out, x.elements(), &indices, values.elements(), accumulate)
     })

@@ -55,7 +55,7 @@ pub(crate) fn im2col(
     let (input, out) = (batched("input", input, 2)?, batched("out", out, 1)?);
     expect_columns(&out, &input, [&sizes, &strides, &paddings, &dilations])?;
     let mut result = call.output(&out, input.data_type(), &[&input])?;
-    call.run(&Method::new("unfold", FLOAT | INTEGER), input.data_type(), |device, launch| {
+    call.run(&Method::new("unfold", FLOAT | INTEGER), input.data_type(), &mut |device, launch| {
         let (out, x) = (result.elements(), input.elements());
         device.unfold(
             launch,
@@ -94,7 +94,7 @@ pub(crate) fn col2im(
     }
     expect_columns(&input, &out, [&sizes, &strides, &paddings, &dilations])?;
     let mut result = call.output(&out, input.data_type(), &[&input])?;
-    call.run(&Method::new("fold", FLOAT | INTEGER), input.data_type(), |device, launch| {
+    call.run(&Method::new("fold", FLOAT | INTEGER), input.data_type(), &mut |device, launch| {
         let (out, x) = (result.elements(), input.elements());
         device.fold(
             launch,

@@ -19,7 +19,7 @@ pub(crate) fn sort<'c>(
     let input = numeric(call, input)?;
     let mut sorted = call.output(values, input.data_type(), &[&input])?;
     let mut places = call.output(indices, DataType::INT64, &[&input])?;
-    call.run(&Method::new("argsort", FLOAT | INTEGER), input.data_type(), |device, launch| {
+    call.run(&Method::new("argsort", FLOAT | INTEGER), input.data_type(), &mut |device, launch| {
         device.argsort(launch, sorted.elements(), places.elements(), input.elements(), dim, descending)
     })?;
     sorted.finish()?;
@@ -49,7 +49,7 @@ pub(crate) fn sort_grad<'c>(
     grad_input.dimension(dim)?;
     let dout = call.to_type(grad_output, grad_input.data_type())?;
     let method = Method::new("argsort_grad", FLOAT);
-    kernel(call, grad_input, dout.data_type(), &[&dout, indices], &method, |device, launch, out| {
+    kernel(call, grad_input, dout.data_type(), &[&dout, indices], &method, &mut |device, launch, out| {
         device.argsort_grad(launch, out, indices.elements(), dout.elements(), dim)
     })
 }
@@ -68,7 +68,7 @@ pub(crate) fn topk<'c>(
     let input = numeric(call, input)?;
     let mut found = call.output(values, input.data_type(), &[&input])?;
     let mut places = call.output(indices, DataType::INT64, &[&input])?;
-    call.run(&Method::new("topk", FLOAT | INTEGER), input.data_type(), |device, launch| {
+    call.run(&Method::new("topk", FLOAT | INTEGER), input.data_type(), &mut |device, launch| {
         device.topk(
             launch,
             found.elements(),
@@ -108,7 +108,7 @@ pub(crate) fn unique<'c>(
     let axis: Vec<i64> = along.map(|_| 0).into_iter().collect();
     let method = Method::new("unique", FLOAT | INTEGER);
     let mut dims = Vec::new();
-    call.run(&method, x.data_type(), |device, launch| {
+    call.run(&method, x.data_type(), &mut |device, launch| {
         dims = device.unique_out_shape(launch, x.elements(), &axis, false)?;
         Ok(())
     })?;
@@ -130,7 +130,7 @@ pub(crate) fn unique<'c>(
         tensor.as_ref().map(|tensor| call.output(tensor, DataType::INT64, &[&x])).transpose()
     };
     let (mut inverse, mut counted) = (output(&groups)?, output(&counts)?);
-    call.run(&method, x.data_type(), |device, launch| {
+    call.run(&method, x.data_type(), &mut |device, launch| {
         let (inverse, counted) = (inverse.as_mut(), counted.as_mut());
         let [inverse, counted] = [inverse, counted].map(|output| output.map(|output| output.elements()));
         device.unique(launch, found.elements(), None, inverse, counted, x.elements(), &axis, false)

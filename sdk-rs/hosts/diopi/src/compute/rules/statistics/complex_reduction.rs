@@ -23,7 +23,7 @@ pub fn magnitudes<'c>(call: &'c Call, input: &Tensor<'c>) -> Result<Tensor<'c>> 
     call.formula(
         &Method::new("hypot", FLOAT),
         [(&real).into(), (&imaginary).into()],
-        |device, launch, out, [a, b]| device.hypot(launch, out, a, b),
+        &mut |device, launch, out, [a, b]| device.hypot(launch, out, a, b),
     )
 }
 
@@ -39,7 +39,7 @@ pub fn in_direction<'c>(
     let is_zero = call.formula(
         &Method::new("equal", FLOAT | INTEGER | BOOL).yields_bool(),
         [(&sizes).into(), Number::Integer(0).into()],
-        |device, launch, out, [a, b]| device.equal(launch, out, a, b),
+        &mut |device, launch, out, [a, b]| device.equal(launch, out, a, b),
     )?;
     let [real, imaginary] = [0, 1].map(|number| {
         let quotient = divide(call, &part(input, number)?, &sizes)?;

@@ -17,7 +17,7 @@ pub(crate) fn reduced(call: &Call, out: &Tensor<'_>, each: &Tensor<'_>, reductio
     };
     let mut result = call.output(out, each.data_type(), &[each])?;
     let method = Method::new(if is_mean { "mean" } else { "sum" }, FLOAT);
-    call.run(&method, each.data_type(), |device, launch| {
+    call.run(&method, each.data_type(), &mut |device, launch| {
         let (out, x) = (result.elements(), each.elements());
         if is_mean {
             device.mean(launch, out, x, &SumAttributes { axis: &[], keep_dim: false, reduce_all: true })
@@ -70,15 +70,19 @@ pub(crate) fn logits_entropy<'c>(
 ) -> Result<Tensor<'c>> {
     let Some(pos_weight) = pos_weight else {
         let method = Method::new("sigmoid_cross_entropy", FLOAT);
-        return call.formula(&method, [input.into(), target.into()], |device, launch, out, [x, label]| {
-            device.sigmoid_cross_entropy(launch, out, x, label, NO_LABEL)
-        });
+        return call.formula(
+            &method,
+            [input.into(), target.into()],
+            &mut |device, launch, out, [x, label]| {
+                device.sigmoid_cross_entropy(launch, out, x, label, NO_LABEL)
+            },
+        );
     };
     let weight = weight_of_logarithm(call, target, pos_weight)?;
     call.formula(
         &Method::new("weighted_sigmoid_cross_entropy", FLOAT),
         [input.into(), target.into(), (&weight).into()],
-        |device, launch, out, [x, label, weight]| {
+        &mut |device, launch, out, [x, label, weight]| {
             device.weighted_sigmoid_cross_entropy(launch, out, x, label, weight, NO_LABEL)
         },
     )
@@ -98,7 +102,7 @@ pub(crate) fn logits_entropy_backward(
             &Method::new("sigmoid_cross_entropy_dx", FLOAT),
             grad_input,
             [input.into(), target.into(), each.into()],
-            |device, launch, dx, [x, label, dout]| {
+            &mut |device, launch, dx, [x, label, dout]| {
                 device.sigmoid_cross_entropy_dx(launch, dx, x, label, dout, NO_LABEL)
             },
         );
@@ -108,7 +112,7 @@ pub(crate) fn logits_entropy_backward(
         &Method::new("weighted_sigmoid_cross_entropy_dx", FLOAT),
         grad_input,
         [input.into(), target.into(), (&weight).into(), each.into()],
-        |device, launch, dx, [x, label, weight, dout]| {
+        &mut |device, launch, dx, [x, label, weight, dout]| {
             device.weighted_sigmoid_cross_entropy_dx(launch, dx, x, label, weight, dout, NO_LABEL)
         },
     )

@@ -26,14 +26,21 @@ pub(crate) fn norm<'c>(
     if rows.dims().last() == Some(&0) && order.to_f64().is_infinite() && out.len() > 0 {
         return Err(Error::invalid("an infinite norm of no elements is not defined"));
     }
-    kernel(call, &out, rows.data_type(), &[&rows], &Method::new("p_norm", FLOAT), |device, launch, out| {
-        device.p_norm(
-            launch,
-            out,
-            rows.elements(),
-            &PNormAttributes { porder: order.to_f64(), axis: -1, keep_dim: false, asvector: false },
-        )
-    })
+    kernel(
+        call,
+        &out,
+        rows.data_type(),
+        &[&rows],
+        &Method::new("p_norm", FLOAT),
+        &mut |device, launch, out| {
+            device.p_norm(
+                launch,
+                out,
+                rows.elements(),
+                &PNormAttributes { porder: order.to_f64(), axis: -1, keep_dim: false, asvector: false },
+            )
+        },
+    )
 }
 
 /// Computes the norm of each tensor of a list.
@@ -75,7 +82,7 @@ pub(crate) fn norm_grad<'c>(
     }
     let grad = call.tensor_like(&rows)?;
     let method = Method::new("p_norm_grad", FLOAT);
-    kernel(call, &grad, ty, &[&rows], &method, |device, launch, out| {
+    kernel(call, &grad, ty, &[&rows], &method, &mut |device, launch, out| {
         let (x, norm, dout) = (rows.elements(), norm.elements(), dout.elements());
         device.p_norm_grad(
             launch,
@@ -98,21 +105,22 @@ fn shared_by_extrema<'c>(
     rows: &Tensor<'c>,
     norm: &Tensor<'c>,
 ) -> Result<Tensor<'c>> {
-    let sizes =
-        call.formula(&Method::new("abs", FLOAT | INTEGER), [rows.into()], |device, launch, out, [x]| {
-            device.abs(launch, out, x)
-        })?;
+    let sizes = call.formula(
+        &Method::new("abs", FLOAT | INTEGER),
+        [rows.into()],
+        &mut |device, launch, out, [x]| device.abs(launch, out, x),
+    )?;
     let norm = norm.unsqueezed(norm.rank())?;
     let equal = call.formula(
         &Method::new("equal", FLOAT | INTEGER | BOOL).yields_bool(),
         [(&sizes).into(), (&norm).into()],
-        |device, launch, out, [a, b]| device.equal(launch, out, a, b),
+        &mut |device, launch, out, [a, b]| device.equal(launch, out, a, b),
     )?;
     let counts = call.tensor_like(dout)?;
     sum(call, &counts, &equal, &[-1])?;
     call.formula(
         &Method::new("divide", FLOAT),
         [dout.into(), (&counts).into()],
-        |device, launch, out, [a, b]| device.divide(launch, out, a, b),
+        &mut |device, launch, out, [a, b]| device.divide(launch, out, a, b),
     )
 }

@@ -12,6 +12,10 @@ use crate::compute::rules::shared::{kernel, numeric};
 use crate::compute::rules::terms::{divide, subtract};
 use crate::compute::{BOOL, Call, DataType, FLOAT, INTEGER, Method, Number, Tensor, wide};
 
+/// The call of an operator that reduces dimensions.
+type Reduction<'w> = dyn FnMut(&dyn Operators, Launch, &mut TensorMut<'_>, &TensorRef<'_>, &SumAttributes<'_>) -> Result<()>
+    + 'w;
+
 /// Calls an operator that reduces dimensions and writes elements of the given type.
 fn reduce<'c>(
     call: &'c Call,
@@ -20,14 +24,14 @@ fn reduce<'c>(
     dims: &[i64],
     ty: DataType,
     method: &Method,
-    work: impl FnOnce(&dyn Operators, Launch, &mut TensorMut<'_>, &TensorRef<'_>, &[i64], bool) -> Result<()>,
+    work: &mut Reduction<'_>,
 ) -> Result<()> {
     let axes = axes(input, dims)?;
     let out = without(out, input, &axes)?;
     let list: Vec<i64> = axes.iter().map(|&axis| axis as i64).collect();
-    let all = axes.len() == input.rank();
-    kernel(call, &out, ty, &[input], method, |device, launch, out| {
-        work(device, launch, out, input.elements(), &list, all)
+    let with = SumAttributes { axis: &list, keep_dim: false, reduce_all: axes.len() == input.rank() };
+    kernel(call, &out, ty, &[input], method, &mut |device, launch, out| {
+        work(device, launch, out, input.elements(), &with)
     })
 }
 
@@ -67,8 +71,8 @@ pub(crate) fn sum<'c>(call: &'c Call, out: &Tensor<'c>, input: &Tensor<'c>, dims
         return done;
     }
     let method = Method::new("sum", FLOAT | INTEGER | BOOL);
-    reduce(call, out, &input, dims, out.data_type(), &method, |device, launch, out, x, axis, all| {
-        device.sum(launch, out, x, &SumAttributes { axis, keep_dim: false, reduce_all: all })
+    reduce(call, out, &input, dims, out.data_type(), &method, &mut |device, launch, out, x, with| {
+        device.sum(launch, out, x, with)
     })
 }
 
@@ -79,8 +83,8 @@ pub(crate) fn mean<'c>(call: &'c Call, out: &Tensor<'c>, input: &Tensor<'c>, dim
         return done;
     }
     let ty = input.data_type();
-    reduce(call, out, &input, dims, ty, &Method::new("mean", FLOAT), |device, launch, out, x, axis, all| {
-        device.mean(launch, out, x, &SumAttributes { axis, keep_dim: false, reduce_all: all })
+    reduce(call, out, &input, dims, ty, &Method::new("mean", FLOAT), &mut |device, launch, out, x, with| {
+        device.mean(launch, out, x, with)
     })
 }
 
@@ -108,10 +112,11 @@ pub(crate) fn std<'c>(
         means = means.unsqueezed(axis)?;
     }
     let distances = subtract(call, &points, &means)?;
-    let squares =
-        call.formula(&Method::new("square", FLOAT), [(&distances).into()], |device, launch, out, [x]| {
-            device.square(launch, out, x)
-        })?;
+    let squares = call.formula(
+        &Method::new("square", FLOAT),
+        [(&distances).into()],
+        &mut |device, launch, out, [x]| device.square(launch, out, x),
+    )?;
     let sums = call.temporary(points.data_type(), out.dims())?;
     if is_complex {
         list.push(-1);
@@ -119,7 +124,7 @@ pub(crate) fn std<'c>(
     sum(call, &sums, &squares, &list)?;
     let divisor = (count as f64 - correction.map_or(1.0, Number::to_f64)).max(0.0);
     let variances = divide(call, &sums, divisor)?;
-    call.write(&Method::new("sqrt", FLOAT), &out, [(&variances).into()], |device, launch, out, [x]| {
+    call.write(&Method::new("sqrt", FLOAT), &out, [(&variances).into()], &mut |device, launch, out, [x]| {
         device.sqrt(launch, out, x)
     })
 }
@@ -138,8 +143,8 @@ pub(crate) fn prod<'c>(call: &'c Call, out: &Tensor<'c>, input: &Tensor<'c>, dim
     }
     let method = Method::new("prod", FLOAT | INTEGER);
     let ty = if input.data_type() == DataType::UINT8 { DataType::UINT8 } else { out.data_type() };
-    reduce(call, out, &input, dim.as_slice(), ty, &method, |device, launch, out, x, axis, all| {
-        device.prod(launch, out, x, &SumAttributes { axis, keep_dim: false, reduce_all: all })
+    reduce(call, out, &input, dim.as_slice(), ty, &method, &mut |device, launch, out, x, with| {
+        device.prod(launch, out, x, with)
     })
 }
 
@@ -154,12 +159,8 @@ pub(crate) fn extremum<'c>(
     let input = numeric(call, input)?;
     let ty = input.data_type();
     let method = Method::new(if greatest { "max" } else { "min" }, FLOAT | INTEGER);
-    reduce(call, out, &input, dims, ty, &method, |device, launch, out, x, axis, all| {
-        if greatest {
-            device.max(launch, out, x, &SumAttributes { axis, keep_dim: false, reduce_all: all })
-        } else {
-            device.min(launch, out, x, &SumAttributes { axis, keep_dim: false, reduce_all: all })
-        }
+    reduce(call, out, &input, dims, ty, &method, &mut |device, launch, out, x, with| {
+        if greatest { device.max(launch, out, x, with) } else { device.min(launch, out, x, with) }
     })
 }
 
@@ -217,7 +218,7 @@ fn places<'c>(
     let mut elements =
         elements.map(|elements| call.output(&elements, input.data_type(), &[&input])).transpose()?;
     let name = if greatest { "max_with_indices" } else { "min_with_indices" };
-    call.run(&Method::new(name, FLOAT | INTEGER), input.data_type(), |device, launch| {
+    call.run(&Method::new(name, FLOAT | INTEGER), input.data_type(), &mut |device, launch| {
         let out = elements.as_mut().map(|elements| elements.elements());
         let (indices, x) = (indices.elements(), input.elements());
         if greatest {
@@ -251,12 +252,8 @@ pub(crate) fn test<'c>(
     all_of_them: bool,
 ) -> Result<()> {
     let method = Method::new(if all_of_them { "all" } else { "any" }, FLOAT | INTEGER | BOOL);
-    reduce(call, out, input, dim.as_slice(), DataType::BOOL, &method, |device, launch, out, x, axis, all| {
-        if all_of_them {
-            device.all(launch, out, x, &SumAttributes { axis, keep_dim: false, reduce_all: all })
-        } else {
-            device.any(launch, out, x, &SumAttributes { axis, keep_dim: false, reduce_all: all })
-        }
+    reduce(call, out, input, dim.as_slice(), DataType::BOOL, &method, &mut |device, launch, out, x, with| {
+        if all_of_them { device.all(launch, out, x, with) } else { device.any(launch, out, x, with) }
     })
 }
 
@@ -272,7 +269,7 @@ pub(crate) fn cumsum<'c>(
     input.dimension(dim)?;
     let (input, out) = (input.with_a_dimension()?, out.with_a_dimension()?);
     let method = Method::new("cumsum", FLOAT | INTEGER);
-    kernel(call, &out, input.data_type(), &[&input], &method, |device, launch, out| {
+    kernel(call, &out, input.data_type(), &[&input], &method, &mut |device, launch, out| {
         device.cumsum(
             launch,
             out,

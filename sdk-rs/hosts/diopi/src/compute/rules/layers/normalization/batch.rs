@@ -67,7 +67,7 @@ fn normalize<'c>(
     let written = (running.is_none() && !is_single).then_some(&batch);
     let mut batch_mean = Optional::new(call, written.map(|batch| &batch.mean), &[])?;
     let mut batch_variance = Optional::new(call, written.map(|batch| &batch.variance), &[])?;
-    call.run(&Method::new("batch_norm", FLOAT), input.data_type(), |device, launch| {
+    call.run(&Method::new("batch_norm", FLOAT), input.data_type(), &mut |device, launch| {
         device.batch_norm(
             launch,
             values.elements(),
@@ -114,7 +114,7 @@ fn follow(
         &Method::new("add", FLOAT),
         running,
         [(&kept).into(), (&new).into()],
-        |device, launch, out, [a, b]| device.add(launch, out, a, b),
+        &mut |device, launch, out, [a, b]| device.add(launch, out, a, b),
     )
 }
 
@@ -181,7 +181,7 @@ pub(crate) fn batch_norm_backward(
     let mut dx = Optional::new(call, Some(grad_input), &inputs)?;
     let mut dscale = Optional::new(call, Some(grad_weight), &inputs)?;
     let mut dbias = Optional::new(call, Some(grad_bias), &inputs)?;
-    call.run(&Method::new("batch_norm_grad", FLOAT), input.data_type(), |device, launch| {
+    call.run(&Method::new("batch_norm_grad", FLOAT), input.data_type(), &mut |device, launch| {
         device.batch_norm_grad(
             launch,
             dx.elements(),
@@ -263,7 +263,7 @@ fn rows<'c>(call: &'c Call, matrix: &Tensor<'_>) -> Result<Tensor<'c>> {
 fn total<'c>(call: &'c Call, counts: &Tensor<'_>) -> Result<Tensor<'c>> {
     let target = call.temporary(counts.data_type(), &[])?;
     let mut out = call.output(&target, counts.data_type(), &[])?;
-    call.run(&Method::new("sum", FLOAT | INTEGER), counts.data_type(), |device, launch| {
+    call.run(&Method::new("sum", FLOAT | INTEGER), counts.data_type(), &mut |device, launch| {
         device.sum(
             launch,
             out.elements(),

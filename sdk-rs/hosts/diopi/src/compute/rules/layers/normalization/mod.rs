@@ -15,7 +15,7 @@ use crate::compute::{Call, FLOAT, Method, Tensor, wide};
 /// Writes the reciprocal standard deviations for variances.
 pub fn write_deviations(call: &Call, target: &Tensor<'_>, variance: &Tensor<'_>, eps: f64) -> Result<()> {
     let variance = scale(call, variance, 1.0, eps)?;
-    call.write(&Method::new("rsqrt", FLOAT), target, [(&variance).into()], |device, launch, out, [x]| {
+    call.write(&Method::new("rsqrt", FLOAT), target, [(&variance).into()], &mut |device, launch, out, [x]| {
         device.rsqrt(launch, out, x)
     })
 }
@@ -23,11 +23,12 @@ pub fn write_deviations(call: &Call, target: &Tensor<'_>, variance: &Tensor<'_>,
 /// Returns the variances, including `eps`, from reciprocal standard deviations.
 fn variances<'c>(call: &'c Call, deviations: &Tensor<'c>) -> Result<Tensor<'c>> {
     let deviations = call.to_type(deviations, wide(deviations.data_type()))?;
-    let squares =
-        call.formula(&Method::new("square", FLOAT), [(&deviations).into()], |device, launch, out, [x]| {
-            device.square(launch, out, x)
-        })?;
-    call.formula(&Method::new("reciprocal", FLOAT), [(&squares).into()], |device, launch, out, [x]| {
+    let squares = call.formula(
+        &Method::new("square", FLOAT),
+        [(&deviations).into()],
+        &mut |device, launch, out, [x]| device.square(launch, out, x),
+    )?;
+    call.formula(&Method::new("reciprocal", FLOAT), [(&squares).into()], &mut |device, launch, out, [x]| {
         device.reciprocal(launch, out, x)
     })
 }
@@ -79,7 +80,7 @@ pub(crate) fn layer_norm_from(
     let mut values = call.output(out, input.data_type(), &inputs)?;
     let mut means = Optional::new(call, Some(mean), &inputs)?;
     let mut variances = Optional::new(call, Some(&variance), &inputs)?;
-    call.run(&Method::new("layer_norm", FLOAT), input.data_type(), |device, launch| {
+    call.run(&Method::new("layer_norm", FLOAT), input.data_type(), &mut |device, launch| {
         let (values, x) = (values.elements(), input.elements());
         let (weight, bias) = (elements(weight), elements(bias));
         device.layer_norm(launch, values, means.elements(), variances.elements(), x, weight, bias, eps, axis)
@@ -138,7 +139,7 @@ pub(crate) fn layer_norm_backward_from(
     let mut dx = Optional::new(call, Some(grad_input), &inputs)?;
     let mut dscale = Optional::new(call, grad_weight, &inputs)?;
     let mut dbias = Optional::new(call, grad_bias, &inputs)?;
-    call.run(&Method::new("layer_norm_grad", FLOAT), input.data_type(), |device, launch| {
+    call.run(&Method::new("layer_norm_grad", FLOAT), input.data_type(), &mut |device, launch| {
         device.layer_norm_grad(
             launch,
             dx.elements(),
@@ -175,7 +176,7 @@ pub(crate) fn group_norm(
     let mut values = call.output(out, input.data_type(), &inputs)?;
     let mut means = Optional::new(call, Some(save_mean), &inputs)?;
     let mut variances = Optional::new(call, Some(&variance), &inputs)?;
-    call.run(&Method::new("group_norm", FLOAT), input.data_type(), |device, launch| {
+    call.run(&Method::new("group_norm", FLOAT), input.data_type(), &mut |device, launch| {
         device.group_norm(
             launch,
             values.elements(),
@@ -212,7 +213,7 @@ pub(crate) fn group_norm_backward(
     let mut dx = Optional::new(call, Some(grad_input), &inputs)?;
     let mut dscale = Optional::new(call, grad_weight, &inputs)?;
     let mut dbias = Optional::new(call, grad_bias, &inputs)?;
-    call.run(&Method::new("group_norm_grad", FLOAT), input.data_type(), |device, launch| {
+    call.run(&Method::new("group_norm_grad", FLOAT), input.data_type(), &mut |device, launch| {
         device.group_norm_grad(
             launch,
             dx.elements(),

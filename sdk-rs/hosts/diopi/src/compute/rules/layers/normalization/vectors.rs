@@ -90,7 +90,7 @@ fn instances(
     let mut values = call.output(output, input.data_type(), &inputs)?;
     let mut means = Optional::new(call, statistics[0], &inputs)?;
     let mut deviations = Optional::new(call, statistics[1], &inputs)?;
-    call.run(&Method::new("instance_norm", FLOAT), input.data_type(), |device, launch| {
+    call.run(&Method::new("instance_norm", FLOAT), input.data_type(), &mut |device, launch| {
         let (values, x) = (values.elements(), input.elements());
         let (means, deviations) = (means.elements(), deviations.elements());
         device.instance_norm(launch, values, means, deviations, x, elements(weight), elements(bias), eps)
@@ -136,7 +136,7 @@ pub(crate) fn instance_norm_backward<'c>(
         let mut dx = Optional::new(call, Some(grad_input), &inputs)?;
         let mut dscale = Optional::new(call, of_weight.as_ref(), &inputs)?;
         let mut dbias = Optional::new(call, of_bias.as_ref(), &inputs)?;
-        call.run(&Method::new("instance_norm_grad", FLOAT), input.data_type(), |device, launch| {
+        call.run(&Method::new("instance_norm_grad", FLOAT), input.data_type(), &mut |device, launch| {
             device.instance_norm_grad(
                 launch,
                 dx.elements(),
@@ -167,7 +167,7 @@ fn norms<'c>(call: &'c Call, input: &Tensor<'_>, order: f64, axis: usize) -> Res
     dims[axis] = 1;
     let target = call.temporary(input.data_type(), &dims)?;
     let mut out = call.output(&target, input.data_type(), &[input])?;
-    call.run(&Method::new("p_norm", FLOAT), input.data_type(), |device, launch| {
+    call.run(&Method::new("p_norm", FLOAT), input.data_type(), &mut |device, launch| {
         device.p_norm(
             launch,
             out.elements(),
@@ -183,7 +183,7 @@ fn divisors<'c>(call: &'c Call, norms: &Tensor<'_>, eps: f64) -> Result<Tensor<'
     call.formula(
         &Method::new("maximum", FLOAT | INTEGER),
         [norms.into(), eps.into()],
-        |device, launch, out, [a, b]| device.maximum(launch, out, a, b),
+        &mut |device, launch, out, [a, b]| device.maximum(launch, out, a, b),
     )
 }
 
@@ -203,7 +203,7 @@ pub(crate) fn normalize(
         &Method::new("divide", FLOAT),
         output,
         [input.into(), (&divisors).into()],
-        |device, launch, out, [a, b]| device.divide(launch, out, a, b),
+        &mut |device, launch, out, [a, b]| device.divide(launch, out, a, b),
     )
 }
 
@@ -227,7 +227,7 @@ pub(crate) fn normalize_backward(
     let products = multiply(call, &grad_output, &input)?;
     let sums = call.tensor_like(&norms)?;
     let mut out = call.output(&sums, ty, &[])?;
-    call.run(&Method::new("sum", FLOAT), ty, |device, launch| {
+    call.run(&Method::new("sum", FLOAT), ty, &mut |device, launch| {
         device.sum(
             launch,
             out.elements(),
@@ -241,13 +241,13 @@ pub(crate) fn normalize_backward(
     let is_divisor = call.formula(
         &Method::new("greater_equal", FLOAT | INTEGER).yields_bool(),
         [(&norms).into(), eps.into()],
-        |device, launch, out, [a, b]| device.greater_equal(launch, out, a, b),
+        &mut |device, launch, out, [a, b]| device.greater_equal(launch, out, a, b),
     )?;
     let of_norms = multiply(call, &of_norms, &call.to_type(&is_divisor, ty)?)?;
     let direct = divide(call, &grad_output, &divisors)?;
     let through_norms = call.tensor_like(&input)?;
     let mut dx = call.output(&through_norms, ty, &[])?;
-    call.run(&Method::new("p_norm_grad", FLOAT), ty, |device, launch| {
+    call.run(&Method::new("p_norm_grad", FLOAT), ty, &mut |device, launch| {
         let (x, norms, dout) = (input.elements(), norms.elements(), of_norms.elements());
         device.p_norm_grad(
             launch,
@@ -263,6 +263,6 @@ pub(crate) fn normalize_backward(
         &Method::new("add", FLOAT),
         grad_input,
         [(&direct).into(), (&through_norms).into()],
-        |device, launch, out, [a, b]| device.add(launch, out, a, b),
+        &mut |device, launch, out, [a, b]| device.add(launch, out, a, b),
     )
 }

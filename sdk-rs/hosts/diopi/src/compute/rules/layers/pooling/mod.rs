@@ -103,7 +103,7 @@ pub(crate) fn max_pool_backward(
     let ty = grad_input.data_type();
     let grad_output = call.to_type(&grad_output, ty)?;
     let mut dx = call.output(&grad_input, ty, &[&indices, &grad_output])?;
-    call.run(&Method::new("max_pool_with_index_grad", FLOAT), ty, |device, launch| {
+    call.run(&Method::new("max_pool_with_index_grad", FLOAT), ty, &mut |device, launch| {
         device.max_pool_with_index_grad(launch, dx.elements(), indices.elements(), grad_output.elements())
     })?;
     dx.finish()

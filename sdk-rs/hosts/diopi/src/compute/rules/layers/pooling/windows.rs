@@ -103,7 +103,7 @@ impl Windows {
         let is_dilated = self.dilations.iter().any(|&dilation| dilation != 1);
         let (sizes, strides, paddings) = (&self.sizes, &self.strides, &self.paddings);
         if is_dilated {
-            call.run(&Method::new("dilated_max_pool", FLOAT | INTEGER), ty, |device, launch| {
+            call.run(&Method::new("dilated_max_pool", FLOAT | INTEGER), ty, &mut |device, launch| {
                 let (values, places, x) = (values.elements(), places.elements(), input.elements());
                 device.dilated_max_pool(
                     launch,
@@ -119,7 +119,7 @@ impl Windows {
                 )
             })
         } else {
-            call.run(&Method::new("max_pool_with_index", FLOAT | INTEGER), ty, |device, launch| {
+            call.run(&Method::new("max_pool_with_index", FLOAT | INTEGER), ty, &mut |device, launch| {
                 let (values, places, x) = (values.elements(), places.elements(), input.elements());
                 let adaptive = self.adaptive;
                 device.max_pool_with_index(
@@ -151,7 +151,7 @@ impl Windows {
     ) -> Result<()> {
         let input = call.to_type(input, out.data_type())?;
         let mut values = call.output(out, input.data_type(), &[&input])?;
-        call.run(&Method::new("pool", FLOAT), input.data_type(), |device, launch| {
+        call.run(&Method::new("pool", FLOAT), input.data_type(), &mut |device, launch| {
             let (values, x) = (values.elements(), input.elements());
             let (sizes, strides, paddings) = (&self.sizes, &self.strides, &self.paddings);
             let (format, adaptive, algorithm) = ("AnyLayout", self.adaptive, "EXPLICIT");
@@ -187,7 +187,7 @@ impl Windows {
         let ty = grad_input.data_type();
         let (input, grad_output) = (call.to_type(input, ty)?, call.to_type(grad_output, ty)?);
         let mut dx = call.output(grad_input, ty, &[&input, &grad_output])?;
-        call.run(&Method::new("pool_grad", FLOAT), ty, |device, launch| {
+        call.run(&Method::new("pool_grad", FLOAT), ty, &mut |device, launch| {
             let (dx, x, dout) = (dx.elements(), input.elements(), grad_output.elements());
             let (sizes, strides, paddings) = (&self.sizes, &self.strides, &self.paddings);
             let (format, adaptive, algorithm) = ("AnyLayout", self.adaptive, "EXPLICIT");

@@ -14,7 +14,7 @@ fn divisors<'c>(call: &'c Call, lengths: &Tensor<'c>, ty: DataType) -> Result<Te
     let lengths = call.formula(
         &Method::new("maximum", FLOAT | INTEGER),
         [lengths.into(), Number::Integer(1).into()],
-        |device, launch, out, [a, b]| device.maximum(launch, out, a, b),
+        &mut |device, launch, out, [a, b]| device.maximum(launch, out, a, b),
     )?;
     call.to_type(&lengths, ty)
 }
@@ -38,7 +38,7 @@ pub(crate) fn ctc_loss<'c>(
     let mut loss = call.output(neg_log_likelihood, ty, &inputs)?;
     let mut alpha = call.output(log_alpha, ty, &inputs)?;
     let [x, labels, times, lengths] = inputs.map(Tensor::elements);
-    call.run(&Method::new("ctc_loss", FLOAT), ty, |device, launch| {
+    call.run(&Method::new("ctc_loss", FLOAT), ty, &mut |device, launch| {
         let (loss, alpha) = (loss.elements(), Some(alpha.elements()));
         device.ctc_loss(launch, loss, alpha, x, labels, times, lengths, blank, false)
     })?;
@@ -47,8 +47,9 @@ pub(crate) fn ctc_loss<'c>(
     let mut each = neg_log_likelihood.clone();
     if zero_infinity {
         let infinite = Method::new("is_inf", FLOAT).yields_bool();
-        let infinite = call
-            .formula(&infinite, [(&each).into()], |device, launch, out, [x]| device.is_inf(launch, out, x))?;
+        let infinite = call.formula(&infinite, [(&each).into()], &mut |device, launch, out, [x]| {
+            device.is_inf(launch, out, x)
+        })?;
         each = choose(call, &infinite, Number::Float(0.0), &each)?;
     }
     if reduction == Reduction::MEAN {
@@ -84,7 +85,7 @@ pub(crate) fn ctc_loss_backward<'c>(
     let dloss = gradient.expanded(&[batch])?;
     let inputs = [log_probs, targets, input_lengths, target_lengths, &dloss];
     let [x, labels, times, lengths, dloss] = inputs.map(Tensor::elements);
-    kernel(call, grad_input, ty, &inputs, &Method::new("ctc_loss_grad", FLOAT), |device, launch, out| {
+    kernel(call, grad_input, ty, &inputs, &Method::new("ctc_loss_grad", FLOAT), &mut |device, launch, out| {
         device.ctc_loss_grad(launch, out, x, labels, times, lengths, dloss, blank, zero_infinity)
     })
 }

@@ -33,7 +33,7 @@ impl<'c> Arguments<'c> {
         let logits = call.to_type(&examples(input)?, wide(input.data_type()))?;
         let logarithms = call.tensor_like(&logits)?;
         let mut out = call.output(&logarithms, logits.data_type(), &[&logits])?;
-        call.run(&Method::new("log_softmax", FLOAT), logits.data_type(), |device, launch| {
+        call.run(&Method::new("log_softmax", FLOAT), logits.data_type(), &mut |device, launch| {
             device.log_softmax(launch, out.elements(), logits.elements(), 1)
         })?;
         out.finish()?;
@@ -68,7 +68,7 @@ impl<'c> Arguments<'c> {
         let counted = call.formula(
             &Method::new("not_equal", FLOAT | INTEGER | BOOL).yields_bool(),
             [(&self.target).into(), Number::Integer(ignore_index).into()],
-            |device, launch, out, [a, b]| device.not_equal(launch, out, a, b),
+            &mut |device, launch, out, [a, b]| device.not_equal(launch, out, a, b),
         )?;
         call.to_type(&counted, self.logarithms.data_type())
     }
@@ -79,7 +79,7 @@ impl<'c> Arguments<'c> {
         dims.remove(1);
         let sums = call.temporary(tensor.data_type(), &dims)?;
         let mut out = call.output(&sums, tensor.data_type(), &[])?;
-        call.run(&Method::new("sum", FLOAT), tensor.data_type(), |device, launch| {
+        call.run(&Method::new("sum", FLOAT), tensor.data_type(), &mut |device, launch| {
             device.sum(
                 launch,
                 out.elements(),
@@ -201,7 +201,7 @@ pub(crate) fn cross_entropy_backward(
         smoothed(call, &arguments, hard, &of_loss, ignore_index, smoothing)?
     };
     let mut dx = call.output(&examples(grad_input)?, ty, &[])?;
-    call.run(&Method::new("log_softmax_grad", FLOAT), ty, |device, launch| {
+    call.run(&Method::new("log_softmax_grad", FLOAT), ty, &mut |device, launch| {
         device.log_softmax_grad(launch, dx.elements(), logarithms.elements(), of_logarithms.elements(), 1)
     })?;
     dx.finish()

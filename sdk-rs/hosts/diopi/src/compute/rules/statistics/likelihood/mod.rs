@@ -40,7 +40,7 @@ fn losses(
     let inputs = present([Some(input), Some(target), weight]);
     let mut loss = call.output(out, input.data_type(), &inputs)?;
     let mut total = Optional::new(call, total_weight, &inputs)?;
-    call.run(&Method::new("nll_loss", FLOAT), input.data_type(), |device, launch| {
+    call.run(&Method::new("nll_loss", FLOAT), input.data_type(), &mut |device, launch| {
         let (loss, total, weight) = (loss.elements(), total.elements(), elements(weight));
         let (x, label) = (input.elements(), target.elements());
         device.nll_loss(
@@ -103,7 +103,7 @@ pub(crate) fn nll_loss(
                 &Method::new("divide", FLOAT),
                 out,
                 [(&sum).into(), (&total).into()],
-                |device, launch, out, [sum, total]| device.divide(launch, out, sum, total),
+                &mut |device, launch, out, [sum, total]| device.divide(launch, out, sum, total),
             )
         }
         other => Err(Error::invalid(format!("`reduction` is {other:?}"))),
@@ -175,7 +175,7 @@ pub(crate) fn nll_loss_backward_with_total(
     let grad_output = call.to_type(&grad_output, ty)?;
     let inputs = present([Some(&grad_output), Some(&target), weight, Some(total_weight)]);
     let mut dx = call.output(&gradient, ty, &inputs)?;
-    call.run(&Method::new("nll_loss_grad", FLOAT), ty, |device, launch| {
+    call.run(&Method::new("nll_loss_grad", FLOAT), ty, &mut |device, launch| {
         let (dx, label, weight) = (dx.elements(), target.elements(), elements(weight));
         let (total, dout) = (total_weight.elements(), grad_output.elements());
         device.nll_loss_grad(launch, dx, label, weight, total, dout, ignore_index, name)
