@@ -12,7 +12,7 @@ use proc_macro2::{Span, TokenStream as TokenStream2};
 use quote::quote;
 use syn::parse::{Parse, ParseStream};
 use syn::{ItemImpl, LitStr, Token};
-use tenon_attribute::{Attribute, Entry, Extension, Filled, Function, Purpose, Specs, Trait};
+use tenon_macros_core::{Attribute, Entry, Extension, Filled, Function, Purpose, Specs, Trait};
 
 /// Expands an interface of a spec in the module where it stands.
 ///
@@ -96,7 +96,7 @@ fn expand_attribute(purpose: Purpose, arguments: TokenStream, item: TokenStream)
                 releases,
                 functions,
             });
-        tenon_attribute::expand(&traits.collect::<Vec<_>>(), purpose, &attribute, &item)
+        tenon_macros_core::expand(&traits.collect::<Vec<_>>(), purpose, &attribute, &item)
     }))
 }
 

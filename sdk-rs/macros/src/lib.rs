@@ -6,7 +6,7 @@ mod traits;
 use proc_macro::TokenStream;
 use proc_macro2::Span;
 use syn::ItemImpl;
-use tenon_attribute::{Attribute, Purpose, Specs, expand};
+use tenon_macros_core::{Attribute, Purpose, Specs, expand};
 
 /// Turns an `impl` of a device trait into a plugin: fills a slot for each function in it, and exports the entry
 /// point.

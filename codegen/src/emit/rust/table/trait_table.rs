@@ -191,7 +191,7 @@ pub fn source(spec: &Spec) -> TokenStream {
         }
     });
     quote! {
-        use tenon_attribute::{Entry, Extension, Filled, Function, Trait};
+        use tenon_macros_core::{Entry, Extension, Filled, Function, Trait};
 
         const fn optional(name: &'static str, variant: &'static str) -> Function<'static> {
             Function { name, variant, missing: None, since: None, is_in_extension: false, filled: Filled::Never }
