@@ -76,6 +76,8 @@ shapes! {
         typedefs: optional(List(&Shape(&TYPEDEF))),
         /// Types, in the order in which C needs them.
         types: optional(List(&Shape(&TYPE))),
+        /// Parameters that each function of the group has, before its own.
+        params: optional(Map(&Shape(&PARAM))),
         /// Functions, in the order of the docs.
         functions: optional(List(&Shape(&FUNCTION))),
     }

@@ -143,9 +143,9 @@ impl Lowerer<'_> {
             .iter()
             .filter_map(|(name, arguments)| {
                 let function = self.function_named(scope, name)?;
-                let (_, called) = scope.trees.entries("functions").nth(function.0)?;
+                let (group, called) = scope.trees.entries("functions").nth(function.0)?;
                 let called: Vec<&str> =
-                    called.entries_of("params").iter().map(|(name, _)| name.value.as_str()).collect();
+                    scope.trees.params(group, called).map(|(name, _)| name.value.as_str()).collect();
                 let mut resolved: Vec<(ParamId, At<Argument>)> = arguments
                     .entries()
                     .iter()

@@ -9,7 +9,7 @@ impl Lowerer<'_> {
     pub(super) fn function(&mut self, scope: Scope, group: GroupId, node: &Node) -> Function {
         let name = name(node);
         let is_table = scope.trees.interface.text_of("kind") == Some("table");
-        let params = self.params(scope, node, "params");
+        let params = self.params(scope, scope.trees.params(group, node));
         let result = match node.get("result") {
             Some(result) if !result.entries().is_empty() => {
                 ResultKind::Value(Box::new(self.result(scope, result)))

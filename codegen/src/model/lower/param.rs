@@ -8,10 +8,26 @@ use crate::model::{
 use crate::source::{At, Node};
 
 impl Lowerer<'_> {
-    pub(super) fn params(&mut self, scope: Scope, node: &Node, key: &str) -> Vec<Param> {
-        let entries = node.entries_of(key);
-        let names: Vec<&str> = entries.iter().map(|(name, _)| name.value.as_str()).collect();
-        entries.iter().map(|(name, node)| self.param(scope, name, node, &names)).collect()
+    pub(super) fn params<'a>(
+        &mut self,
+        scope: Scope,
+        entries: impl Iterator<Item = &'a (At<String>, Node)> + Clone,
+    ) -> Vec<Param> {
+        let names: Vec<&str> = entries.clone().map(|(name, _)| name.value.as_str()).collect();
+        let entries = entries.enumerate().filter(|(index, (name, _))| {
+            // Within a mapping, keys are unique.
+            let first = names.iter().position(|other| *other == name.value);
+            let is_first = first == Some(*index);
+            if !is_first {
+                let message = format!("the group has a parameter `{}` for each of its functions", name.value);
+                Diagnostic::new(Code::DuplicateName, name.span, message)
+                    .label("named again here")
+                    .add_to(self.diagnostics);
+            }
+            is_first
+        });
+        let entries: Vec<_> = entries.collect();
+        entries.into_iter().map(|(_, (name, node))| self.param(scope, name, node, &names)).collect()
     }
 
     /// Lowers a result, which has the syntax of an `in` parameter.

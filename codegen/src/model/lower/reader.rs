@@ -40,6 +40,16 @@ impl InterfaceTrees {
             group.items_of(key).iter().map(move |node| (GroupId(index), node))
         })
     }
+
+    /// Returns the parameters of a function: those of its group, then its own.
+    pub(super) fn params<'a>(
+        &'a self,
+        group: GroupId,
+        function: &'a Node,
+    ) -> impl Iterator<Item = &'a (At<String>, Node)> + Clone {
+        let of_group = self.groups.get(group.0).map_or(&[][..], |(_, group)| group.entries_of("params"));
+        of_group.iter().chain(function.entries_of("params"))
+    }
 }
 
 impl Trees {

@@ -98,10 +98,10 @@ impl Lowerer<'_> {
                 anonymous: flag(node, "anonymous"),
                 is_union: flag(node, "union"),
                 is_unnamed: flag(node, "unnamed"),
-                fields: self.params(scope, node, "fields"),
+                fields: self.params(scope, node.entries_of("fields").iter()),
             },
             "callback" => TypeKind::Callback {
-                params: self.params(scope, node, "params"),
+                params: self.params(scope, node.entries_of("params").iter()),
                 result: node
                     .get("result")
                     .filter(|result| !result.entries().is_empty())
