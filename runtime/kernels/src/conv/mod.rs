@@ -30,9 +30,8 @@ use crate::tensor::{TensorMeta, View, ViewMut};
 /// # Errors
 /// [`Error::Rank`], [`Error::Shape`], [`Error::Attribute`], and [`Error::Type`] unless the tensors are floating-point.
 pub fn conv(out: &mut ViewMut<'_>, x: &View<'_>, filter: &View<'_>, with: &ConvAttributes<'_>) -> Result<()> {
-    let ConvAttributes { strides, paddings, padding_algorithm, dilations, groups, data_format } = *with;
-    let attributes = Attributes { strides, paddings, padding_algorithm, dilations, groups };
-    let last = channels_last(data_format)?;
+    let attributes = Attributes::from(with);
+    let last = channels_last(with.data_format)?;
     let (x, out) = (channels_first(x, last), channels_first_mut(out, last));
     let geometry = attributes.forward(x.dims(), filter.dims(), out.dims())?;
     expect_shape(&geometry.small_dims(out.dims().len()), out.dims())?;
@@ -50,9 +49,8 @@ pub fn conv(out: &mut ViewMut<'_>, x: &View<'_>, filter: &View<'_>, with: &ConvA
 /// # Errors
 /// As [`conv`].
 pub fn shape(x: TensorMeta<'_>, filter: TensorMeta<'_>, with: &ConvAttributes<'_>) -> Result<Vec<usize>> {
-    let ConvAttributes { strides, paddings, padding_algorithm, dilations, groups, data_format } = *with;
-    let attributes = Attributes { strides, paddings, padding_algorithm, dilations, groups };
-    let last = channels_last(data_format)?;
+    let attributes = Attributes::from(with);
+    let last = channels_last(with.data_format)?;
     let mut dims = x.dims().to_vec();
     space(&dims)?;
     if last {
@@ -78,9 +76,8 @@ pub fn conv_grad(
     dout: &View<'_>,
     with: &ConvAttributes<'_>,
 ) -> Result<()> {
-    let ConvAttributes { strides, paddings, padding_algorithm, dilations, groups, data_format } = *with;
-    let attributes = Attributes { strides, paddings, padding_algorithm, dilations, groups };
-    let last = channels_last(data_format)?;
+    let attributes = Attributes::from(with);
+    let last = channels_last(with.data_format)?;
     let (x, dout) = (channels_first(x, last), channels_first(dout, last));
     let dx = dx.map(|dx| channels_first_mut(dx, last));
     let geometry = attributes.forward(x.dims(), filter.dims(), dout.dims())?;
@@ -120,10 +117,8 @@ pub fn conv_transpose(
     filter: &View<'_>,
     with: &ConvTransposeAttributes<'_>,
 ) -> Result<()> {
-    let ConvTransposeAttributes { strides, paddings, padding_algorithm, dilations, groups, data_format } =
-        *with;
-    let attributes = Attributes { strides, paddings, padding_algorithm, dilations, groups };
-    let last = channels_last(data_format)?;
+    let attributes = Attributes::from(with);
+    let last = channels_last(with.data_format)?;
     let (x, out) = (channels_first(x, last), channels_first_mut(out, last));
     let geometry = attributes.transposed(x.dims(), filter.dims(), out.dims())?;
     let operands = [&x, filter];
@@ -146,10 +141,8 @@ pub fn conv_transpose_grad(
     dout: &View<'_>,
     with: &ConvTransposeAttributes<'_>,
 ) -> Result<()> {
-    let ConvTransposeAttributes { strides, paddings, padding_algorithm, dilations, groups, data_format } =
-        *with;
-    let attributes = Attributes { strides, paddings, padding_algorithm, dilations, groups };
-    let last = channels_last(data_format)?;
+    let attributes = Attributes::from(with);
+    let last = channels_last(with.data_format)?;
     let (x, dout) = (channels_first(x, last), channels_first(dout, last));
     let dx = dx.map(|dx| channels_first_mut(dx, last));
     let geometry = attributes.transposed(x.dims(), filter.dims(), dout.dims())?;
@@ -180,6 +173,28 @@ struct Attributes<'a> {
     padding_algorithm: &'a str,
     dilations: &'a [i64],
     groups: i64,
+}
+
+impl<'a> From<&ConvAttributes<'a>> for Attributes<'a> {
+    fn from(with: &ConvAttributes<'a>) -> Self {
+        let ConvAttributes { strides, paddings, padding_algorithm, dilations, groups, data_format: _ } =
+            *with;
+        Attributes { strides, paddings, padding_algorithm, dilations, groups }
+    }
+}
+
+impl<'a> From<&ConvTransposeAttributes<'a>> for Attributes<'a> {
+    fn from(with: &ConvTransposeAttributes<'a>) -> Self {
+        let ConvTransposeAttributes {
+            strides,
+            paddings,
+            padding_algorithm,
+            dilations,
+            groups,
+            data_format: _,
+        } = *with;
+        Attributes { strides, paddings, padding_algorithm, dilations, groups }
+    }
 }
 
 impl Attributes<'_> {

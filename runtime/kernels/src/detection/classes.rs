@@ -19,17 +19,7 @@ pub fn multiclass_nms_shape(
     rois_num: Option<&View<'_>>,
     with: &MulticlassNmsAttributes,
 ) -> Result<Vec<usize>> {
-    let MulticlassNmsAttributes {
-        score_threshold,
-        nms_top_k,
-        keep_top_k,
-        nms_threshold,
-        normalized,
-        nms_eta,
-        background_label,
-    } = *with;
-    let suppression = Suppression { threshold: nms_threshold, eta: nms_eta, normalized };
-    let rules = Rules { score_threshold, nms_top_k, keep_top_k, suppression, background_label };
+    let rules = Rules::of(with);
     with_float!(bboxes.dtype(), T => {
         Ok(vec![rules.detect::<T>(bboxes, scores, rois_num)?.rows.len(), COLUMNS])
     })
@@ -45,17 +35,7 @@ pub fn multiclass_indices_shape(
     rois_num: Option<&View<'_>>,
     with: &MulticlassNmsAttributes,
 ) -> Result<Vec<usize>> {
-    let MulticlassNmsAttributes {
-        score_threshold,
-        nms_top_k,
-        keep_top_k,
-        nms_threshold,
-        normalized,
-        nms_eta,
-        background_label,
-    } = *with;
-    let suppression = Suppression { threshold: nms_threshold, eta: nms_eta, normalized };
-    let rules = Rules { score_threshold, nms_top_k, keep_top_k, suppression, background_label };
+    let rules = Rules::of(with);
     with_float!(bboxes.dtype(), T => {
         Ok(vec![rules.detect::<T>(bboxes, scores, rois_num)?.rows.len(), 1])
     })
@@ -97,17 +77,7 @@ pub fn multiclass_nms(
     rois_num: Option<&View<'_>>,
     with: &MulticlassNmsAttributes,
 ) -> Result<()> {
-    let MulticlassNmsAttributes {
-        score_threshold,
-        nms_top_k,
-        keep_top_k,
-        nms_threshold,
-        normalized,
-        nms_eta,
-        background_label,
-    } = *with;
-    let suppression = Suppression { threshold: nms_threshold, eta: nms_eta, normalized };
-    let rules = Rules { score_threshold, nms_top_k, keep_top_k, suppression, background_label };
+    let rules = Rules::of(with);
     with_float!(bboxes.dtype(), T => {
         rules.detect::<T>(bboxes, scores, rois_num)?.store(out, index, nms_rois_num)
     })
@@ -164,6 +134,20 @@ impl<T: Float> Image<'_, T> {
 }
 
 impl Rules {
+    fn of(with: &MulticlassNmsAttributes) -> Self {
+        let MulticlassNmsAttributes {
+            score_threshold,
+            nms_top_k,
+            keep_top_k,
+            nms_threshold,
+            normalized,
+            nms_eta,
+            background_label,
+        } = *with;
+        let suppression = Suppression { threshold: nms_threshold, eta: nms_eta, normalized };
+        Rules { score_threshold, nms_top_k, keep_top_k, suppression, background_label }
+    }
+
     fn detect<T: Float>(
         self,
         bboxes: &View<'_>,

@@ -18,19 +18,7 @@ pub fn matrix_nms_shape(
     scores: &View<'_>,
     with: &MatrixNmsAttributes,
 ) -> Result<Vec<usize>> {
-    let MatrixNmsAttributes {
-        score_threshold,
-        nms_top_k,
-        keep_top_k,
-        post_threshold,
-        use_gaussian,
-        gaussian_sigma,
-        background_label,
-        normalized,
-    } = *with;
-    let sigma = use_gaussian.then_some(gaussian_sigma);
-    let thresholds = [score_threshold, post_threshold];
-    let rules = Rules { thresholds, nms_top_k, keep_top_k, sigma, background_label, normalized };
+    let rules = Rules::of(with);
     with_float!(bboxes.dtype(), T => Ok(vec![rules.detect::<T>(bboxes, scores)?.rows.len(), COLUMNS]))
 }
 
@@ -43,19 +31,7 @@ pub fn matrix_indices_shape(
     scores: &View<'_>,
     with: &MatrixNmsAttributes,
 ) -> Result<Vec<usize>> {
-    let MatrixNmsAttributes {
-        score_threshold,
-        nms_top_k,
-        keep_top_k,
-        post_threshold,
-        use_gaussian,
-        gaussian_sigma,
-        background_label,
-        normalized,
-    } = *with;
-    let sigma = use_gaussian.then_some(gaussian_sigma);
-    let thresholds = [score_threshold, post_threshold];
-    let rules = Rules { thresholds, nms_top_k, keep_top_k, sigma, background_label, normalized };
+    let rules = Rules::of(with);
     with_float!(bboxes.dtype(), T => Ok(vec![rules.detect::<T>(bboxes, scores)?.rows.len(), 1]))
 }
 
@@ -85,19 +61,7 @@ pub fn matrix_nms(
     scores: &View<'_>,
     with: &MatrixNmsAttributes,
 ) -> Result<()> {
-    let MatrixNmsAttributes {
-        score_threshold,
-        nms_top_k,
-        keep_top_k,
-        post_threshold,
-        use_gaussian,
-        gaussian_sigma,
-        background_label,
-        normalized,
-    } = *with;
-    let sigma = use_gaussian.then_some(gaussian_sigma);
-    let thresholds = [score_threshold, post_threshold];
-    let rules = Rules { thresholds, nms_top_k, keep_top_k, sigma, background_label, normalized };
+    let rules = Rules::of(with);
     with_float!(bboxes.dtype(), T => rules.detect::<T>(bboxes, scores)?.store(out, index, rois_num))
 }
 
@@ -114,6 +78,22 @@ struct Rules {
 }
 
 impl Rules {
+    fn of(with: &MatrixNmsAttributes) -> Self {
+        let MatrixNmsAttributes {
+            score_threshold,
+            nms_top_k,
+            keep_top_k,
+            post_threshold,
+            use_gaussian,
+            gaussian_sigma,
+            background_label,
+            normalized,
+        } = *with;
+        let sigma = use_gaussian.then_some(gaussian_sigma);
+        let thresholds = [score_threshold, post_threshold];
+        Rules { thresholds, nms_top_k, keep_top_k, sigma, background_label, normalized }
+    }
+
     fn detect<T: Float>(self, bboxes: &View<'_>, scores: &View<'_>) -> Result<Detections<T>> {
         let [batch, classes, count] = ranked(scores.dims())?;
         expect_shape(&[batch, count, 4], bboxes.dims())?;

@@ -21,18 +21,9 @@ pub fn proposals_shape(
     variances: &View<'_>,
     with: &GenerateProposalsAttributes,
 ) -> Result<Vec<usize>> {
-    let GenerateProposalsAttributes {
-        pre_nms_top_n,
-        post_nms_top_n,
-        nms_thresh,
-        min_size,
-        eta,
-        pixel_offset,
-    } = *with;
-    let rules = Rules { pre_nms_top_n, post_nms_top_n, nms_thresh, min_size, eta, pixel_offset };
     let images = [scores, bbox_deltas, im_shape, anchors, variances];
     with_float!(scores.dtype(), T => {
-        let found = rules.select::<T>(images)?;
+        let found = select::<T>(with, images)?;
         Ok(vec![found.iter().map(|proposals| proposals.boxes.len()).sum(), 4])
     })
 }
@@ -49,18 +40,9 @@ pub fn proposal_scores_shape(
     variances: &View<'_>,
     with: &GenerateProposalsAttributes,
 ) -> Result<Vec<usize>> {
-    let GenerateProposalsAttributes {
-        pre_nms_top_n,
-        post_nms_top_n,
-        nms_thresh,
-        min_size,
-        eta,
-        pixel_offset,
-    } = *with;
-    let rules = Rules { pre_nms_top_n, post_nms_top_n, nms_thresh, min_size, eta, pixel_offset };
     let images = [scores, bbox_deltas, im_shape, anchors, variances];
     with_float!(scores.dtype(), T => {
-        let found = rules.select::<T>(images)?;
+        let found = select::<T>(with, images)?;
         Ok(vec![found.iter().map(|proposals| proposals.boxes.len()).sum(), 1])
     })
 }
@@ -98,18 +80,9 @@ pub fn generate_proposals(
     variances: &View<'_>,
     with: &GenerateProposalsAttributes,
 ) -> Result<()> {
-    let GenerateProposalsAttributes {
-        pre_nms_top_n,
-        post_nms_top_n,
-        nms_thresh,
-        min_size,
-        eta,
-        pixel_offset,
-    } = *with;
-    let rules = Rules { pre_nms_top_n, post_nms_top_n, nms_thresh, min_size, eta, pixel_offset };
     let images = [scores, bbox_deltas, im_shape, anchors, variances];
     with_float!(scores.dtype(), T => {
-        let found = rules.select::<T>(images)?;
+        let found = select::<T>(with, images)?;
         let boxes: Vec<T> = found.iter().flat_map(|proposals| proposals.boxes.iter().flatten().copied()).collect();
         let scores: Vec<T> = found.iter().flat_map(|proposals| proposals.scores.iter().copied()).collect();
         let counts: Vec<i64> = found.iter().map(|proposals| proposals.boxes.len() as i64).collect();
@@ -130,16 +103,6 @@ struct Proposals<T> {
     scores: Vec<T>,
 }
 
-#[derive(Clone, Copy)]
-struct Rules {
-    pre_nms_top_n: i64,
-    post_nms_top_n: i64,
-    nms_thresh: f64,
-    min_size: f64,
-    eta: f64,
-    pixel_offset: bool,
-}
-
 /// The offsets of an image, and what they are offsets from.
 struct Image<'i, T> {
     scores: &'i [T],
@@ -152,93 +115,99 @@ struct Image<'i, T> {
     width: T,
 }
 
-impl Rules {
-    fn select<T: Float>(
-        self,
-        [scores, deltas, sizes, anchors, variances]: [&View<'_>; 5],
-    ) -> Result<Vec<Proposals<T>>> {
-        let [batch, count, height, width] = ranked(scores.dims())?;
-        expect_shape(&[batch, 4 * count, height, width], deltas.dims())?;
-        expect_shape(&[batch, 2], sizes.dims())?;
-        let all = count * height * width;
-        expect_length("anchors", 4 * all, anchors.len())?;
-        expect_length("variances", 4 * all, variances.len())?;
-        let [scores, deltas, sizes] = [elements::<T>(scores)?, elements(deltas)?, elements(sizes)?];
-        let [anchors, variances] = [elements::<T>(anchors)?, elements(variances)?];
-        let image = |n: usize| Image {
-            scores: &scores[n * all..][..all],
-            deltas: &deltas[n * 4 * all..][..4 * all],
-            anchors: corners(&anchors),
-            variances: corners(&variances),
-            count,
-            height: sizes[n * 2],
-            width: sizes[n * 2 + 1],
-        };
-        Ok((0..batch).map(|n| self.of_image(&image(n))).collect())
-    }
+fn select<T: Float>(
+    with: &GenerateProposalsAttributes,
+    [scores, deltas, sizes, anchors, variances]: [&View<'_>; 5],
+) -> Result<Vec<Proposals<T>>> {
+    let [batch, count, height, width] = ranked(scores.dims())?;
+    expect_shape(&[batch, 4 * count, height, width], deltas.dims())?;
+    expect_shape(&[batch, 2], sizes.dims())?;
+    let all = count * height * width;
+    expect_length("anchors", 4 * all, anchors.len())?;
+    expect_length("variances", 4 * all, variances.len())?;
+    let [scores, deltas, sizes] = [elements::<T>(scores)?, elements(deltas)?, elements(sizes)?];
+    let [anchors, variances] = [elements::<T>(anchors)?, elements(variances)?];
+    let image = |n: usize| Image {
+        scores: &scores[n * all..][..all],
+        deltas: &deltas[n * 4 * all..][..4 * all],
+        anchors: corners(&anchors),
+        variances: corners(&variances),
+        count,
+        height: sizes[n * 2],
+        width: sizes[n * 2 + 1],
+    };
+    Ok((0..batch).map(|n| of_image(with, &image(n))).collect())
+}
 
-    fn of_image<T: Float>(self, image: &Image<'_, T>) -> Proposals<T> {
-        // The anchors of a pixel are neighbours, while the scores of an anchor are an image.
-        let pixels = image.scores.len() / image.count.max(1);
-        let score = |n: usize| image.scores[n % image.count * pixels + n / image.count];
-        let mut order: Vec<usize> = (0..image.scores.len()).collect();
-        order.sort_by(|&a, &b| compare(score(b), score(a)));
-        if self.pre_nms_top_n > 0 {
-            order.truncate(self.pre_nms_top_n as usize);
-        }
-        let mut kept = Proposals { boxes: vec![], scores: vec![] };
-        for n in order {
-            let delta =
-                |corner: usize| image.deltas[(n % image.count * 4 + corner) * pixels + n / image.count];
-            let decoded = self.decode(image, n, std::array::from_fn(delta));
-            if self.is_large(image, &decoded) {
-                kept.boxes.push(decoded);
-                kept.scores.push(score(n));
-            }
-        }
-        if kept.boxes.is_empty() {
-            return Proposals { boxes: vec![[T::ZERO; 4]], scores: vec![T::ZERO] };
-        }
-        if self.nms_thresh <= 0.0 {
-            return kept;
-        }
-        let rules = Suppression { threshold: self.nms_thresh, eta: self.eta, normalized: !self.pixel_offset };
-        let order: Vec<usize> = (0..kept.boxes.len()).collect();
-        let mut selected = rules.select(&kept.boxes, &order);
-        if self.post_nms_top_n > 0 {
-            selected.truncate(self.post_nms_top_n as usize);
-        }
-        Proposals {
-            boxes: selected.iter().map(|&n| kept.boxes[n]).collect(),
-            scores: selected.iter().map(|&n| kept.scores[n]).collect(),
+fn of_image<T: Float>(with: &GenerateProposalsAttributes, image: &Image<'_, T>) -> Proposals<T> {
+    // The anchors of a pixel are neighbours, while the scores of an anchor are an image.
+    let pixels = image.scores.len() / image.count.max(1);
+    let score = |n: usize| image.scores[n % image.count * pixels + n / image.count];
+    let mut order: Vec<usize> = (0..image.scores.len()).collect();
+    order.sort_by(|&a, &b| compare(score(b), score(a)));
+    if with.pre_nms_top_n > 0 {
+        order.truncate(with.pre_nms_top_n as usize);
+    }
+    let mut kept = Proposals { boxes: vec![], scores: vec![] };
+    for n in order {
+        let delta = |corner: usize| image.deltas[(n % image.count * 4 + corner) * pixels + n / image.count];
+        let decoded = decode(with, image, n, std::array::from_fn(delta));
+        if is_large(with, image, &decoded) {
+            kept.boxes.push(decoded);
+            kept.scores.push(score(n));
         }
     }
+    if kept.boxes.is_empty() {
+        return Proposals { boxes: vec![[T::ZERO; 4]], scores: vec![T::ZERO] };
+    }
+    if with.nms_thresh <= 0.0 {
+        return kept;
+    }
+    let rules = Suppression { threshold: with.nms_thresh, eta: with.eta, normalized: !with.pixel_offset };
+    let order: Vec<usize> = (0..kept.boxes.len()).collect();
+    let mut selected = rules.select(&kept.boxes, &order);
+    if with.post_nms_top_n > 0 {
+        selected.truncate(with.post_nms_top_n as usize);
+    }
+    Proposals {
+        boxes: selected.iter().map(|&n| kept.boxes[n]).collect(),
+        scores: selected.iter().map(|&n| kept.scores[n]).collect(),
+    }
+}
 
-    /// Returns a box within the image.
-    fn decode<T: Float>(self, image: &Image<'_, T>, n: usize, delta: [T; 4]) -> [T; 4] {
-        let one = if self.pixel_offset { T::ONE } else { T::ZERO };
-        let half = T::of(0.5);
-        let (anchor, variance) = (&image.anchors[n], &image.variances[n]);
-        let limits = [image.width - one, image.height - one];
-        let mut corners = [T::ZERO; 4];
-        for axis in 0..2 {
-            let size = anchor[axis + 2] - anchor[axis] + one;
-            let center = variance[axis] * delta[axis] * size + anchor[axis] + half * size;
-            let exponent = variance[axis + 2] * delta[axis + 2];
-            let size = exponent.min(T::of(LARGEST)).exp() * size;
-            let inside = |corner: T| corner.min(limits[axis]).max(T::ZERO);
-            corners[axis] = inside(center - size * half);
-            corners[axis + 2] = inside(center + size * half - one);
-        }
-        corners
+/// Returns a box within the image.
+fn decode<T: Float>(
+    with: &GenerateProposalsAttributes,
+    image: &Image<'_, T>,
+    n: usize,
+    delta: [T; 4],
+) -> [T; 4] {
+    let one = if with.pixel_offset { T::ONE } else { T::ZERO };
+    let half = T::of(0.5);
+    let (anchor, variance) = (&image.anchors[n], &image.variances[n]);
+    let limits = [image.width - one, image.height - one];
+    let mut corners = [T::ZERO; 4];
+    for axis in 0..2 {
+        let size = anchor[axis + 2] - anchor[axis] + one;
+        let center = variance[axis] * delta[axis] * size + anchor[axis] + half * size;
+        let exponent = variance[axis + 2] * delta[axis + 2];
+        let size = exponent.min(T::of(LARGEST)).exp() * size;
+        let inside = |corner: T| corner.min(limits[axis]).max(T::ZERO);
+        corners[axis] = inside(center - size * half);
+        corners[axis + 2] = inside(center + size * half - one);
     }
+    corners
+}
 
-    fn is_large<T: Float>(self, image: &Image<'_, T>, [x1, y1, x2, y2]: &[T; 4]) -> bool {
-        let least = T::of(self.min_size.max(1.0));
-        let one = if self.pixel_offset { T::ONE } else { T::ZERO };
-        let (width, height) = (*x2 - *x1 + one, *y2 - *y1 + one);
-        let half = T::of(0.5);
-        let is_inside = *x1 + width * half <= image.width && *y1 + height * half <= image.height;
-        width >= least && height >= least && (is_inside || !self.pixel_offset)
-    }
+fn is_large<T: Float>(
+    with: &GenerateProposalsAttributes,
+    image: &Image<'_, T>,
+    [x1, y1, x2, y2]: &[T; 4],
+) -> bool {
+    let least = T::of(with.min_size.max(1.0));
+    let one = if with.pixel_offset { T::ONE } else { T::ZERO };
+    let (width, height) = (*x2 - *x1 + one, *y2 - *y1 + one);
+    let half = T::of(0.5);
+    let is_inside = *x1 + width * half <= image.width && *y1 + height * half <= image.height;
+    width >= least && height >= least && (is_inside || !with.pixel_offset)
 }

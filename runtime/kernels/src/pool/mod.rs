@@ -34,22 +34,9 @@ use crate::tensor::{View, ViewMut};
 /// # Errors
 /// [`Error::Rank`], [`Error::Shape`], [`Error::Attribute`], and [`Error::Type`] unless the tensors are floating-point.
 pub fn pool(out: &mut ViewMut<'_>, x: &View<'_>, with: &PoolAttributes<'_>) -> Result<()> {
-    let PoolAttributes {
-        kernel_size,
-        strides,
-        paddings,
-        ceil_mode,
-        exclusive,
-        data_format,
-        pooling_type,
-        global_pooling,
-        adaptive,
-        padding_algorithm,
-    } = *with;
-    let last = channels_last(data_format)?;
-    let largest = is_largest(pooling_type)?;
-    let attributes =
-        Attributes { kernel_size, strides, paddings, padding_algorithm, ceil_mode, global_pooling, adaptive };
+    let last = channels_last(with.data_format)?;
+    let largest = is_largest(with.pooling_type)?;
+    let attributes = Attributes::from(with);
     let (x, out) = (channels_first(x, last), channels_first_mut(out, last));
     let plan = Plan::new(x.dims(), out.dims(), attributes)?;
     with_float!(x.dtype(), T => with_slices::<T, 1, 1>([out], [&x], |[out], [x]| {
@@ -77,7 +64,7 @@ pub fn pool(out: &mut ViewMut<'_>, x: &View<'_>, with: &PoolAttributes<'_>) -> R
                 let finish = |x, window| if has_elements(window) { x } else { lowest };
                 plan.fold(&mut out[windows], &x[image], start, Numeric::max, finish);
             } else { plan.fold(&mut out[windows], &x[image], T::ZERO, |a, b| a + b, |sum, window| {
-                sum / T::of(divisor(window, exclusive))
+                sum / T::of(divisor(window, with.exclusive))
             }) }
         }
         Ok(())
@@ -95,22 +82,9 @@ pub fn pool_grad(
     dout: &View<'_>,
     with: &PoolAttributes<'_>,
 ) -> Result<()> {
-    let PoolAttributes {
-        kernel_size,
-        strides,
-        paddings,
-        ceil_mode,
-        exclusive,
-        data_format,
-        pooling_type,
-        global_pooling,
-        adaptive,
-        padding_algorithm,
-    } = *with;
-    let last = channels_last(data_format)?;
-    let largest = is_largest(pooling_type)?;
-    let attributes =
-        Attributes { kernel_size, strides, paddings, padding_algorithm, ceil_mode, global_pooling, adaptive };
+    let last = channels_last(with.data_format)?;
+    let largest = is_largest(with.pooling_type)?;
+    let attributes = Attributes::from(with);
     let (x, dout, dx) = (channels_first(x, last), channels_first(dout, last), channels_first_mut(dx, last));
     expect_shape(x.dims(), dx.dims())?;
     let plan = Plan::new(x.dims(), dout.dims(), attributes)?;
@@ -127,7 +101,7 @@ pub fn pool_grad(
         for (windows, image) in plan.parts() {
             let (dout, dx) = (&dout[windows], &mut dx[image]);
             plan.each_window(|number, window| {
-                let part = dout[number] / T::of(divisor(window, exclusive));
+                let part = dout[number] / T::of(divisor(window, with.exclusive));
                 plan.rows(window).for_each(|row| dx[row].iter_mut().for_each(|dx| *dx += part));
             });
         }

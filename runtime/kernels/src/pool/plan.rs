@@ -1,5 +1,6 @@
 //! The positions of the windows of a pooling operator.
 
+use crate::attributes::PoolAttributes;
 use crate::error::{Error, Result, expect_shape};
 use crate::loops::window::{SPACE, Spatial, attribute, paddings, space, windows};
 
@@ -23,6 +24,24 @@ pub(super) struct Attributes<'a> {
     pub(super) ceil_mode: bool,
     pub(super) global_pooling: bool,
     pub(super) adaptive: bool,
+}
+
+impl<'a> From<&PoolAttributes<'a>> for Attributes<'a> {
+    fn from(with: &PoolAttributes<'a>) -> Self {
+        let PoolAttributes {
+            kernel_size,
+            strides,
+            paddings,
+            ceil_mode,
+            global_pooling,
+            adaptive,
+            padding_algorithm,
+            exclusive: _,
+            data_format: _,
+            pooling_type: _,
+        } = *with;
+        Attributes { kernel_size, strides, paddings, padding_algorithm, ceil_mode, global_pooling, adaptive }
+    }
 }
 
 /// The windows of all images: samples and channels are treated alike.
