@@ -12,8 +12,8 @@
 //! # Stability
 //!
 //! A later release may add a field that has a default. A device that reads the fields it knows compiles as before. A caller
-//! compiles as before if its struct ends with `..Default::default()`, which is what the spec says, or zero, false or empty
-//! for an attribute without a default.
+//! compiles as before if its struct ends with `..Default::default()`. The default of a field is that of the spec. A field that
+//! has none is zero, false or empty.
 
 mod groups;
 

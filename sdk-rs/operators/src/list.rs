@@ -5,9 +5,9 @@
 /// Calls a macro with the methods of operators, by group.
 ///
 /// A method has its name, its outputs, its inputs, its attributes with their defaults (in braces after the struct that the
-/// method takes them as, if it does), the integers that its random numbers depend on, and what the CPU device computes it with: `kernel` and `formula` name a function, `gradient` the tensors that
-/// its formula uses too, `same` is the gradient of an operand that the result equals, and `shape` names the function of a
-/// shape and what it takes.
+/// method takes them as, if it does), the integers that its random numbers depend on, and what the CPU device computes it
+/// with: `kernel` and `formula` name a function, `gradient` the tensors that its formula uses too, `same` is the gradient of
+/// an operand that the result equals, and `shape` names the function of a shape and what it takes.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! operator_methods {

@@ -8,7 +8,7 @@ use proc_macro2::TokenStream;
 use quote::quote;
 
 use crate::emit::emitter::{EmitError, Emitter, Job};
-use crate::emit::rust::operators::attribute_imports;
+use crate::emit::rust::operators::StructNames;
 use crate::emit::rust::text::imports::Used;
 use crate::emit::rust::types::raw_types::{convention, raw_param, raw_result};
 use crate::emit::rust::{Context, group_files, names};
@@ -30,9 +30,10 @@ impl Emitter for Computations {
         let computed = |id| interface.in_group(id).filter(|function| !function.compute.is_empty());
         let groups: Vec<GroupId> =
             (0..interface.groups.len()).map(GroupId).filter(|id| computed(*id).next().is_some()).collect();
+        let structs = job.spec.operators.as_ref().map(StructNames::of);
         let modules = groups.iter().map(|id| {
             let (group, functions) = (&interface.groups[id.0], computed(*id).collect::<Vec<_>>());
-            let module = module(context, &group.summary, &functions);
+            let module = module(context, structs.as_ref(), &group.summary, &functions);
             (&*group.name, count(functions.len(), "function"), module)
         });
         let note = count(groups.len(), "group");
@@ -49,17 +50,18 @@ fn root(interface: &Interface, groups: &[GroupId]) -> TokenStream {
     }
 }
 
-fn module(context: Context, summary: &str, functions: &[&Function]) -> TokenStream {
+fn module(
+    context: Context,
+    structs: Option<&StructNames>,
+    summary: &str,
+    functions: &[&Function],
+) -> TokenStream {
     let doc = of_file(summary);
     let functions: TokenStream = functions.iter().map(|function| self::function(context, function)).collect();
     let used = Used::by(&functions);
     let names = ["BOOL", "COMPLEX", "DataType", "FLOAT", "INTEGER", "Method", "enter", "rules", "wide"];
     let names = used.import(quote!(crate::compute), &names);
-    let attributes = context
-        .spec
-        .operators
-        .as_ref()
-        .map(|operators| attribute_imports(quote!(tenon_operators::attributes), operators, &used));
+    let attributes = structs.map(|structs| structs.import(quote!(tenon_operators::attributes), &used));
     let interfaces = context.interface.uses.iter().map(|id| context.spec.interfaces[id.0].ident());
     quote! {
         #doc

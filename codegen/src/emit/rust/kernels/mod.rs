@@ -8,7 +8,7 @@ use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote};
 
 use crate::emit::emitter::{EmitError, Emitter, Job};
-use crate::emit::rust::operators::attribute_imports;
+use crate::emit::rust::operators::StructNames;
 use crate::emit::rust::text::imports::Used;
 use crate::emit::rust::{group_files, names};
 use crate::formula::Variable;
@@ -32,8 +32,10 @@ impl Emitter for Kernels {
         };
         let interface = &job.spec.interfaces[id.value.0];
         let context = Context { operators, interface };
+        let structs = StructNames::of(operators);
         let groups = interface.kernels.iter();
-        let modules = groups.map(|it| (&*it.name, count(it.kernels.len(), "kernel"), context.module(it)));
+        let modules =
+            groups.map(|it| (&*it.name, count(it.kernels.len(), "kernel"), context.module(&structs, it)));
         let note = count(interface.kernels.len(), "group");
         group_files(&job.stamp.operators(operators), note, root(interface), modules)
     }
@@ -66,7 +68,7 @@ struct Context<'a> {
 }
 
 impl Context<'_> {
-    fn module(self, group: &KernelGroup) -> TokenStream {
+    fn module(self, structs: &StructNames, group: &KernelGroup) -> TokenStream {
         let kernels = group.kernels.iter().map(|kernel| self.kernel(group, kernel));
         let registrations = group.kernels.iter().map(|kernel| self.registration(group, kernel));
         let doc = of_file(&group.summary);
@@ -86,7 +88,7 @@ impl Context<'_> {
         let lists = used.import(quote!(crate::kernel), &["FLOATS", "INTEGERS", "BOOL", "COMPLEX", "kernel"]);
         let names = ["Any", "Call", "IntArray", "Output", "Plain", "Registry", "Run", "Scalar", "Tensor"];
         let names = used.import(quote!(crate::kernel), &names);
-        let attributes = attribute_imports(quote!(tenon_operators::attributes), self.operators, &used);
+        let attributes = structs.import(quote!(tenon_operators::attributes), &used);
         quote! {
             #doc
             #(#device)*

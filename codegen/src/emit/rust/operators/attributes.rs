@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote};
 
+use super::signature::attribute_type;
 use super::{methods, names};
 use crate::emit::emitter::{EmitError, Emitter, Job};
 use crate::emit::rust::attribute::constant;
@@ -14,7 +15,7 @@ use crate::emit::rust::text::imports::Used;
 use crate::grammar::outputs::{self, OutputKind};
 use crate::model::{Attribute, AttributeType, AttributeValue, Method, OperatorGroup, Operators, OutputPlace};
 use crate::out::Output;
-use crate::text::count;
+use crate::text::{count, enumerate};
 
 /// The structs of attributes, one file for each group.
 pub struct OperatorAttributes;
@@ -50,12 +51,19 @@ pub fn arguments(method: &Method, values: &[TokenStream]) -> TokenStream {
     quote!(&#name { #(#fields),* },)
 }
 
-/// Emits the import of the structs that some code uses, from a module; nothing if it uses none.
-pub fn imports(module: TokenStream, operators: &Operators, used: &Used) -> TokenStream {
-    let methods = operators.groups.iter().flat_map(methods);
-    let names: BTreeSet<String> =
-        methods.filter_map(|method| struct_name(&method)).map(|name| name.to_string()).collect();
-    used.import_of(module, names.iter().map(String::as_str))
+/// The names of all structs.
+pub struct StructNames(BTreeSet<String>);
+
+impl StructNames {
+    pub fn of(operators: &Operators) -> Self {
+        let methods = operators.groups.iter().flat_map(methods);
+        Self(methods.filter_map(|method| struct_name(&method)).map(|name| name.to_string()).collect())
+    }
+
+    /// Emits the import of the structs that some code uses, from a module; nothing if it uses none.
+    pub fn import(&self, module: TokenStream, used: &Used) -> TokenStream {
+        used.import_of(module, self.0.iter().map(String::as_str))
+    }
 }
 
 /// The structs of a group, each with the methods that take it.
@@ -95,47 +103,41 @@ fn declaration(name: &Ident, methods: &[Method]) -> TokenStream {
     let attributes: Vec<&Attribute> =
         methods.first().map(|method| method.attributes().collect()).unwrap_or_default();
     let of = methods.iter().map(|method| format!("`{}`", method.name)).collect::<Vec<_>>();
-    let of = match of.as_slice() {
-        [all @ .., last] if !all.is_empty() => format!("{} and {last}", all.join(", ")),
-        all => all.join(""),
-    };
-    let doc = markdown(&format!("The attributes of {of}."));
+    let doc = markdown(&format!("The attributes of {}.", enumerate(&of)));
     let borrows = attributes.iter().any(|attribute| borrows(attribute.ty));
     let lifetime = borrows.then(|| quote!(<'a>));
     let any = borrows.then(|| quote!(<'_>));
     let fields = attributes.iter().map(|attribute| {
-        let (name, ty, doc) =
-            (names::snake(&attribute.name), field_type(attribute.ty), markdown(&attribute.doc));
+        let (name, ty, doc) = (
+            names::snake(&attribute.name),
+            attribute_type(attribute.ty, Some(quote!('a))),
+            markdown(&attribute.doc),
+        );
         quote!(#doc pub #name: #ty)
     });
-    let derives = quote!(Clone, Copy, Debug);
-    let zeros = attributes.iter().map(|attribute| zero(attribute.ty));
-    if attributes
+    let values: Vec<AttributeValue> = attributes
         .iter()
-        .zip(zeros)
-        .all(|(attribute, zero)| attribute.default.as_ref().is_none_or(|it| *it == zero))
-    {
-        return quote! {
-            #doc
-            #[derive(#derives, Default, PartialEq)]
-            pub struct #name #lifetime { #(#fields),* }
-        };
-    }
-    let defaults = attributes.iter().map(|attribute| {
-        let name = names::snake(&attribute.name);
-        let value = constant(&attribute.default.clone().unwrap_or_else(|| zero(attribute.ty)));
-        quote!(#name: #value)
+        .map(|attribute| attribute.default.clone().unwrap_or_else(|| zero(attribute.ty)))
+        .collect();
+    let is_zero = attributes.iter().zip(&values).all(|(attribute, value)| *value == zero(attribute.ty));
+    let derived = is_zero.then(|| quote!(Default,));
+    let stated = (!is_zero).then(|| {
+        let names = attributes.iter().map(|attribute| names::snake(&attribute.name));
+        let values = values.iter().map(constant);
+        quote! {
+            impl Default for #name #any {
+                fn default() -> Self {
+                    Self { #(#names: #values),* }
+                }
+            }
+        }
     });
     quote! {
         #doc
-        #[derive(#derives, PartialEq)]
+        #[derive(Clone, Copy, Debug, #derived PartialEq)]
         pub struct #name #lifetime { #(#fields),* }
 
-        impl Default for #name #any {
-            fn default() -> Self {
-                Self { #(#defaults),* }
-            }
-        }
+        #stated
     }
 }
 
@@ -155,16 +157,4 @@ fn zero(ty: AttributeType) -> AttributeValue {
 /// Returns true for a type with a lifetime.
 pub(super) fn borrows(ty: AttributeType) -> bool {
     !matches!(ty, AttributeType::Bool | AttributeType::I64 | AttributeType::F64)
-}
-
-fn field_type(ty: AttributeType) -> TokenStream {
-    match ty {
-        AttributeType::Bool => quote!(bool),
-        AttributeType::I64 => quote!(i64),
-        AttributeType::F64 => quote!(f64),
-        AttributeType::Integers => quote!(&'a [i64]),
-        AttributeType::Numbers => quote!(&'a [f64]),
-        AttributeType::Text => quote!(&'a str),
-        AttributeType::Texts => quote!(&'a [&'a str]),
-    }
 }

@@ -5,15 +5,16 @@ use crate::emit::rust::text::imports::Used;
 use proc_macro2::{Literal, TokenStream};
 use quote::{format_ident, quote};
 
+use super::attributes::StructNames;
 use super::expression::{bound, expression, number};
-use super::{attributes, reductions};
+use super::reductions;
 use crate::emit::emitter::{EmitError, Emitter, Job};
 use crate::emit::rust::{group_files, names};
 use crate::emit::words::operator::equation;
 use crate::formula::{Elements, Expr, ExprKind, Variable};
 use crate::grammar::outputs::{self, OutputKind};
 use crate::model::{
-    AttributeType, Body, Elementwise, Formula, Operator, OperatorGroup, Operators, OutputPlace, gradient_name,
+    AttributeType, Body, Elementwise, Formula, Operator, OperatorGroup, OutputPlace, gradient_name,
 };
 use crate::out::Output;
 use crate::text::{count, sentence};
@@ -32,8 +33,9 @@ impl Emitter for Formulas {
             .map(|group| (group, group.operators.iter().filter_map(functions).collect()))
             .filter(|(_, functions): &(_, Vec<_>)| !functions.is_empty())
             .collect();
+        let structs = StructNames::of(operators);
         let modules = groups.iter().map(|(group, functions)| {
-            (&*group.name, count(functions.len(), "operator"), module(operators, group, functions))
+            (&*group.name, count(functions.len(), "operator"), module(&structs, group, functions))
         });
         let note = count(groups.len(), "group");
         group_files(&job.stamp.operators(operators), note, root(&groups), modules)
@@ -65,12 +67,12 @@ fn root(groups: &[(&OperatorGroup, Vec<TokenStream>)]) -> TokenStream {
     }
 }
 
-fn module(operators: &Operators, group: &OperatorGroup, functions: &[TokenStream]) -> TokenStream {
+fn module(structs: &StructNames, group: &OperatorGroup, functions: &[TokenStream]) -> TokenStream {
     let functions: TokenStream = functions.iter().cloned().collect();
     let used = Used::by(&functions);
     let wrapping = used.import(quote!(std::num), &["Wrapping"]);
     let bounds = used.import(quote!(crate::numeric), &["Floating", "Numeric", "Whole"]);
-    let attributes = attributes::imports(quote!(crate::attributes), operators, &used);
+    let attributes = structs.import(quote!(crate::attributes), &used);
     let engines = used.import(quote!(crate), &["elementwise", "reduction"]);
     let reduction = used.import(quote!(crate::reduction), &["Along", "Fold"]);
     let doc = of_file(&group.summary);

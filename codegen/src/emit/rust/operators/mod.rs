@@ -12,7 +12,7 @@ mod table;
 mod traits;
 
 pub use attributes::OperatorAttributes;
-pub(super) use attributes::{arguments, imports as attribute_imports};
+pub(super) use attributes::{StructNames, arguments};
 pub use formulas::Formulas;
 pub use list::OperatorList;
 pub use plans::OperatorPlans;
@@ -41,12 +41,11 @@ fn trait_name(group: &OperatorGroup) -> Ident {
 fn files(
     job: &Job,
     root: impl Fn(&Operators) -> TokenStream,
-    module: impl Fn(&Operators, &OperatorGroup) -> TokenStream,
+    module: impl Fn(&OperatorGroup) -> TokenStream,
 ) -> Result<Vec<Output>, EmitError> {
     let Some(operators) = &job.spec.operators else { return Ok(Vec::new()) };
     let groups = operators.groups.iter();
-    let modules =
-        groups.map(|group| (&*group.name, count(methods(group).len(), "method"), module(operators, group)));
+    let modules = groups.map(|group| (&*group.name, count(methods(group).len(), "method"), module(group)));
     let note = count(operators.groups.len(), "group");
     group_files(&job.stamp.operators(operators), note, root(operators), modules)
 }

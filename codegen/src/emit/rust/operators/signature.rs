@@ -10,36 +10,38 @@ use crate::model::{Arity, AttributeType, Method, ParameterKind};
 /// Returns true if a method has more parameters than the linter accepts without a reason.
 pub(super) fn is_long(method: &Method) -> bool {
     const ACCEPTED: usize = 7;
-    let attributes = if struct_name(method).is_some() { method.attributes.len() - 1 } else { 0 };
     // The device and the launch are two more.
-    method.parameters().len() - attributes + 2 > ACCEPTED
+    parameters(method).len() + 2 > ACCEPTED
 }
 
 /// Emits the signature of a method, without a body.
 pub(super) fn signature(method: &Method) -> TokenStream {
-    let name = names::snake(&method.name);
+    let (name, parameters) = (names::snake(&method.name), parameters(method));
+    let result = if method.shape().is_some() { quote!(Vec<usize>) } else { quote!(()) };
+    quote! {
+        fn #name(&self, launch: Launch, #(#parameters),*) -> Result<#result>
+    }
+}
+
+/// Emits the parameters after the launch: the attributes are one struct if they are several.
+fn parameters(method: &Method) -> Vec<TokenStream> {
     let mut with = struct_name(method).map(|name| {
         let lifetime = method.attributes().any(|attribute| borrows(attribute.ty)).then(|| quote!(<'_>));
         quote!(with: &#name #lifetime)
     });
     let has_struct = with.is_some();
     let parameters = method.parameters().into_iter().filter_map(|parameter| {
-        if has_struct && matches!(parameter.kind, ParameterKind::Attribute(_)) {
-            return with.take();
-        }
         let name = names::snake(&parameter.name);
         let ty = match parameter.kind {
+            ParameterKind::Attribute(_) if has_struct => return with.take(),
             ParameterKind::Output(arity) => output_type(arity),
             ParameterKind::Input(arity) => input_type(arity),
-            ParameterKind::Attribute(ty) => attribute_type(ty),
+            ParameterKind::Attribute(ty) => attribute_type(ty, None),
             ParameterKind::Random => quote!(i64),
         };
         Some(quote!(#name: #ty))
     });
-    let result = if method.shape().is_some() { quote!(Vec<usize>) } else { quote!(()) };
-    quote! {
-        fn #name(&self, launch: Launch, #(#parameters),*) -> Result<#result>
-    }
+    parameters.collect()
 }
 
 fn output_type(arity: Arity) -> TokenStream {
@@ -59,14 +61,15 @@ fn input_type(arity: Arity) -> TokenStream {
     }
 }
 
-fn attribute_type(ty: AttributeType) -> TokenStream {
+/// Emits the type of an attribute, with the lifetime of what it borrows if the place needs one.
+pub(super) fn attribute_type(ty: AttributeType, lifetime: Option<TokenStream>) -> TokenStream {
     match ty {
         AttributeType::Bool => quote!(bool),
         AttributeType::I64 => quote!(i64),
         AttributeType::F64 => quote!(f64),
-        AttributeType::Integers => quote!(&[i64]),
-        AttributeType::Numbers => quote!(&[f64]),
-        AttributeType::Text => quote!(&str),
-        AttributeType::Texts => quote!(&[&str]),
+        AttributeType::Integers => quote!(&#lifetime [i64]),
+        AttributeType::Numbers => quote!(&#lifetime [f64]),
+        AttributeType::Text => quote!(&#lifetime str),
+        AttributeType::Texts => quote!(&#lifetime [&#lifetime str]),
     }
 }

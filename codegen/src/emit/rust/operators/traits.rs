@@ -4,9 +4,9 @@ use crate::emit::rust::doc::{markdown, of_file};
 use proc_macro2::{Ident, TokenStream};
 use quote::quote;
 
-use super::attributes::struct_name;
+use super::attributes::{StructNames, struct_name};
 use super::signature::{is_long, signature};
-use super::{attributes, files, methods, names, trait_name};
+use super::{files, methods, names, trait_name};
 use crate::emit::emitter::{EmitError, Emitter, Job};
 use crate::emit::rust::text::imports::Used;
 use crate::emit::words::operator as words;
@@ -22,7 +22,8 @@ impl Emitter for OperatorTraits {
     const KIND: &'static OutputKind = &outputs::RUST_OPERATORS;
 
     fn emit(job: &Job, _: &OutputPlace) -> Result<Vec<Output>, EmitError> {
-        files(job, root, module)
+        let structs = job.spec.operators.as_ref().map(StructNames::of);
+        files(job, root, |group| module(structs.as_ref(), group))
     }
 }
 
@@ -49,7 +50,7 @@ fn root(operators: &Operators) -> TokenStream {
     }
 }
 
-fn module(operators: &Operators, group: &OperatorGroup) -> TokenStream {
+fn module(structs: Option<&StructNames>, group: &OperatorGroup) -> TokenStream {
     let methods = methods(group);
     let name = trait_name(group);
     let text = [sentence(&group.summary), group.doc.trim().to_owned()];
@@ -68,7 +69,8 @@ fn module(operators: &Operators, group: &OperatorGroup) -> TokenStream {
     );
     let inner = of_file(&group.summary);
     let emitted: TokenStream = emitted.collect();
-    let attributes = attributes::imports(quote!(tenon_operators::attributes), operators, &Used::by(&emitted));
+    let used = Used::by(&emitted);
+    let attributes = structs.map(|structs| structs.import(quote!(tenon_operators::attributes), &used));
     quote! {
         #inner
 
