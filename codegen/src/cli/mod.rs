@@ -9,13 +9,13 @@ mod places;
 mod table;
 
 use crate::text::quoted;
+use std::borrow::Cow;
 use std::io::{IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory as _, Parser, Subcommand, ValueEnum};
-use miette::MietteHandlerOpts;
 
 use crate::model::{Interface, Spec};
 use crate::source::Folder;
@@ -102,32 +102,41 @@ impl Answer {
 }
 
 /// The reason for which the command failed.
-#[derive(Debug, thiserror::Error, miette::Diagnostic)]
+#[derive(Debug, thiserror::Error)]
 enum Failure {
     #[error("there is no spec in `{}`", .0.display())]
-    #[diagnostic(help("a spec is a folder with a `spec.yaml`; name it with `--spec DIR`"))]
     NoSpec(PathBuf),
     #[error("there is no folder `spec` here or further up")]
-    #[diagnostic(help("run the command inside of the project, or name the folder with `--spec DIR`"))]
     NoSpecAround,
     #[error("cannot read `{}`", path.display())]
-    #[diagnostic(help("`outputs.summary.template` in `spec.yaml` names it, relative to the output root"))]
     Template { path: PathBuf, source: std::io::Error },
     #[error(transparent)]
-    #[diagnostic(help("`outputs.exports` in `spec.yaml` names the crate and how it is read"))]
     Exports(#[from] exports::ExportsError),
     #[error(transparent)]
-    #[diagnostic(help("{}", .0.help()))]
     Output(#[from] crate::out::OutputError),
     #[error(transparent)]
-    #[diagnostic(help("{}", .0.help()    ))]
     Emit(#[from] crate::emit::EmitError),
     #[error("{message}")]
-    Unknown {
-        message: String,
-        #[help]
-        help: String,
-    },
+    Unknown { message: String, help: String },
+}
+
+impl Failure {
+    /// Returns what to do about it.
+    fn help(&self) -> Cow<'_, str> {
+        match self {
+            Failure::NoSpec(_) => "a spec is a folder with a `spec.yaml`; name it with `--spec DIR`".into(),
+            Failure::NoSpecAround => {
+                "run the command inside of the project, or name the folder with `--spec DIR`".into()
+            }
+            Failure::Template { .. } => {
+                "`outputs.summary.template` in `spec.yaml` names it, relative to the output root".into()
+            }
+            Failure::Exports(_) => "`outputs.exports` in `spec.yaml` names the crate and how it is read".into(),
+            Failure::Output(error) => error.help().into(),
+            Failure::Emit(error) => error.help().into(),
+            Failure::Unknown { help, .. } => help.into(),
+        }
+    }
 }
 
 /// Runs the command.
@@ -138,10 +147,6 @@ pub fn run() -> ExitCode {
             "`--out`, `--check`, `--overwrite` and `--verbose` go with writing outputs, not with a question";
         Cli::command().error(ErrorKind::ArgumentConflict, message).exit();
     }
-    // Messages are wrapped for a terminal only. In a log, a search finds each in one line, whatever the length of a path.
-    let form = || MietteHandlerOpts::new().wrap_lines(std::io::stderr().is_terminal()).build();
-    // The only hook of this program, so that setting it does not fail.
-    let _ = miette::set_hook(Box::new(move |_| Box::new(form())));
     let answer = match cli.command {
         None => generate::run(&cli.common, &cli.generate),
         Some(Command::Abi(options)) => abi::run(&cli.common, &options),
@@ -155,7 +160,7 @@ pub fn run() -> ExitCode {
         }
         Err(failure) => {
             let code = if matches!(failure, Failure::Unknown { .. }) { REFUSED } else { BROKEN };
-            eprintln!("{:?}", miette::Report::new(failure));
+            eprintln!("{}", diagnostic::render_failure(&failure, &failure.help(), colour(&std::io::stderr())));
             ExitCode::from(code)
         }
     }

@@ -3,7 +3,7 @@
 mod render;
 mod rules;
 
-pub use render::{render, to_json};
+pub use render::{render, render_failure, to_json};
 pub use rules::Code;
 
 use crate::source::Span;

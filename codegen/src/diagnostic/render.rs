@@ -41,6 +41,17 @@ pub fn render(sources: &Sources, diagnostics: &[Diagnostic], colour: bool) -> St
     out
 }
 
+/// Renders the failure of a command as text, with its causes and a remedy.
+pub fn render_failure(failure: &dyn std::error::Error, help: &str, colour: bool) -> String {
+    let renderer = if colour { Renderer::styled() } else { Renderer::plain() };
+    let title = failure.to_string();
+    let causes = std::iter::successors(failure.source(), |cause| cause.source()).map(ToString::to_string);
+    let causes = causes.map(|cause| Level::NOTE.with_name("cause").message(cause));
+    let help = Level::HELP.message(help);
+    let group = Group::with_title(Level::ERROR.primary_title(title)).elements(causes).element(help);
+    renderer.render(&[group])
+}
+
 type Annotated<'a> = Snippet<'a, Annotation<'a>>;
 
 fn snippet(sources: &Sources, file: FileId) -> Annotated<'_> {

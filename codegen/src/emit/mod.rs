@@ -15,7 +15,6 @@ pub mod python;
 pub mod registry;
 mod run;
 pub mod rust;
-mod rustfmt;
 pub mod schema;
 mod stamp;
 pub mod words;

@@ -6,7 +6,7 @@ use rayon::prelude::*;
 
 use super::emitter::{EmitError, Inputs, Job, Registered};
 use super::registry::EMITTERS;
-use super::rustfmt;
+use super::rust::rustfmt;
 use super::stamp::Stamp;
 use crate::grammar;
 use crate::out::{FileMap, Output, path};

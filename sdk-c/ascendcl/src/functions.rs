@@ -61,7 +61,8 @@ forward! {
         fn aclrtDeviceGetBareTgid(pid: *mut c_void) -> i32;
         fn aclrtDeviceGetPCIBusId(device_id: i32, pci_bus_id: *mut c_void, len: i32) -> i32;
         fn aclrtDeviceGetByPCIBusId(pci_bus_id: *mut c_void, device_id: *mut c_void) -> i32;
-        fn aclrtDeviceCanAccessPeer(can_access_peer: *mut c_void, device_id: i32, peer_device_id: i32) -> i32;
+        fn aclrtDeviceCanAccessPeer(can_access_peer: *mut c_void, device_id: i32, peer_device_id: i32)
+        -> i32;
         fn aclrtDeviceEnablePeerAccess(peer_device_id: i32, flags: u32) -> i32;
         fn aclrtDeviceDisablePeerAccess(peer_device_id: i32) -> i32;
         fn aclrtDevicePeerAccessStatus(device_id: i32, peer_device_id: i32, status: *mut c_void) -> i32;
@@ -1032,7 +1033,8 @@ forward! {
             r#type: i32,
             stream: *mut c_void,
         ) -> i32;
-        fn aclblasCreateHandleForHgemv(trans_a: i32, m: i32, n: i32, r#type: i32, handle: *mut c_void) -> i32;
+        fn aclblasCreateHandleForHgemv(trans_a: i32, m: i32, n: i32, r#type: i32, handle: *mut c_void)
+        -> i32;
         fn aclblasHgemm(
             trans_a: i32,
             trans_b: i32,
@@ -1415,7 +1417,8 @@ forward! {
         fn acltdtGetDatasetSize(dataset: *mut c_void) -> usize;
         fn acltdtGetDatasetName(dataset: *mut c_void) -> *mut c_void;
         fn acltdtCreateChannel(device_id: u32, name: *mut c_void) -> *mut c_void;
-        fn acltdtCreateChannelWithCapacity(device_id: u32, name: *mut c_void, capacity: usize) -> *mut c_void;
+        fn acltdtCreateChannelWithCapacity(device_id: u32, name: *mut c_void, capacity: usize)
+        -> *mut c_void;
         fn acltdtStopChannel(handle: *mut c_void) -> i32;
         fn acltdtDestroyChannel(handle: *mut c_void) -> i32;
         fn acltdtCleanChannel(handle: *mut c_void) -> i32;

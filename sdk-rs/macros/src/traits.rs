@@ -76,7 +76,7 @@ pub(crate) const TRAITS: &[Trait] = &[Trait {
         required(
             "device_memory_allocate",
             "DeviceMemoryAllocate",
-            "`device_memory_allocate` is missing: a host refuses a plugin without it\n  Allocates device memory\n  without it: The host refuses the plugin.\n  help: fn device_memory_allocate( &self, device: DeviceId, size: usize, ) -> Result<DevicePtr>;",
+            "`device_memory_allocate` is missing: a host refuses a plugin without it\n  Allocates device memory\n  without it: The host refuses the plugin.\n  help: fn device_memory_allocate(&self, device: DeviceId, size: usize) -> Result<DevicePtr>;",
         ),
         required(
             "device_memory_deallocate",

@@ -215,8 +215,8 @@ where
         }
         Device::synchronize_stream(self, device, stream)?;
         Device::memory_copy_h2d(self, device, dst, {
-            // SAFETY: the caller holds the memory until its stream has passed it; this call
-            // ends before.
+            // SAFETY: the caller holds the memory until its stream has passed it; this call ends
+            // before.
             unsafe { src.bytes(size) }
         })?;
         Ok(())

@@ -10,6 +10,7 @@ mod functions;
 
 mod fallbacks;
 mod forward;
+
 /// The spec as data at run time.
 pub mod reflection;
 mod traits;
@@ -21,12 +22,11 @@ mod layers;
 mod loaded;
 mod plugin;
 mod repeat;
+
 /// Converts calls of the ABI to calls of the trait.
 #[allow(unused_variables, reason = "a release may pass what the trait does not take")]
 #[allow(clippy::too_many_arguments, reason = "the ABI has that many")]
 mod thunk;
-use super::strategy;
-
 pub use self::fallbacks::*;
 pub use self::forward::*;
 pub use self::functions::*;
@@ -35,6 +35,7 @@ pub use self::loaded::*;
 pub use self::plugin::*;
 pub use self::traits::*;
 pub use self::types::*;
+use super::strategy;
 
 /// A status with a message.
 pub type Error = tenon::Error<Status>;

@@ -837,12 +837,10 @@ impl core::fmt::Display for HandOverError {
     fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         match self {
             Self::Null => formatter.write_str("the host passed no params, or params without a table"),
-            Self::UnknownHost { table, params } => {
-                write!(
-                    formatter,
-                    "the plugin does not know the release of this host: its table has {table} bytes and its params have {params}; known are 2.6 (912/88), 3.0 (920/96), 3.1 (976/96), 3.2 (1032/96), 3.3 (1128/96). Install one of these releases, or a newer plugin"
-                )
-            }
+            Self::UnknownHost { table, params } => write!(
+                formatter,
+                "the plugin does not know the release of this host: its table has {table} bytes and its params have {params}; known are 2.6 (912/88), 3.0 (920/96), 3.1 (976/96), 3.2 (1032/96), 3.3 (1128/96). Install one of these releases, or a newer plugin"
+            ),
             Self::Log(refusal) => core::fmt::Display::fmt(refusal, formatter),
         }
     }

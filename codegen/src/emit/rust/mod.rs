@@ -22,6 +22,7 @@ use proc_macro2::TokenStream;
 pub use compute::Computations;
 pub use kernels::Kernels;
 pub use method::traits::signature_text;
+pub(crate) use text::rustfmt;
 pub use operators::{Formulas, OperatorAttributes, OperatorList, OperatorPlans, OperatorTraits};
 pub use parts::{FileForm, RustFile};
 pub use table::trait_table::{SlotFilled, TraitEntry, TraitFunction, TraitTable, traits};
@@ -67,15 +68,15 @@ impl Emitter for Modules {
         match &place.interface {
             Some(id) => {
                 let interface = &job.spec.interfaces[id.value.0];
-                outputs(job, interface, interface_files(job.spec, interface, form(place)))
+                Ok(outputs(job, interface, module(job.spec, interface).files(form(place))))
             }
             None => {
                 let file = |interface: &Interface| {
-                    let (text, marker) =
-                        (interface_text(job.spec, interface), job.stamp.interface(interface));
+                    let text = file::text(module(job.spec, interface).file());
+                    let marker = job.stamp.interface(interface);
                     output(format!("{}.rs", interface.name.value), text, &marker, tally(interface))
                 };
-                job.spec.interfaces.iter().map(file).collect()
+                Ok(job.spec.interfaces.iter().map(file).collect())
             }
         }
     }
@@ -90,7 +91,7 @@ impl Emitter for Exports {
     fn emit(job: &Job, place: &OutputPlace) -> Result<Vec<Output>, EmitError> {
         let Some(id) = &place.interface else { return Ok(Vec::new()) };
         let interface = &job.spec.interfaces[id.value.0];
-        outputs(job, interface, export_files(job.spec, interface, form(place)))
+        Ok(outputs(job, interface, export_files(job.spec, interface, form(place))))
     }
 }
 
@@ -104,7 +105,7 @@ impl Emitter for Forwarders {
         let Some(id) = &place.interface else { return Ok(Vec::new()) };
         let interface = &job.spec.interfaces[id.value.0];
         let module = parts::forwarders(Context { spec: job.spec, interface });
-        outputs(job, interface, module.files(form(place)))
+        Ok(outputs(job, interface, module.files(form(place))))
     }
 }
 
@@ -114,16 +115,11 @@ fn form(place: &OutputPlace) -> FileForm {
 }
 
 /// Writes the files of an interface, each with its marker.
-fn outputs(
-    job: &Job,
-    interface: &Interface,
-    files: Result<Vec<RustFile>, String>,
-) -> Result<Vec<Output>, EmitError> {
-    let files = files.map_err(EmitError::Rust)?;
+fn outputs(job: &Job, interface: &Interface, files: Vec<RustFile>) -> Vec<Output> {
     let minor = files.len() > 1;
     let marker = job.stamp.interface(interface);
     let file =
-        |RustFile { path, text }| Ok(Output { minor, ..output(path, Ok(text), &marker, tally(interface))? });
+        |RustFile { path, text }| Output { minor, ..output(path, text, &marker, tally(interface)) };
     files.into_iter().map(file).collect()
 }
 
@@ -135,19 +131,13 @@ impl Emitter for Traits {
 
     fn emit(job: &Job, _: &OutputPlace) -> Result<Vec<Output>, EmitError> {
         let note = count(traits(job.spec).len(), "trait");
-        Ok(vec![output(String::new(), file::text(trait_table::source(job.spec)), &job.stamp.spec(), note)?])
+        Ok(vec![output(String::new(), file::text(trait_table::source(job.spec)), &job.stamp.spec(), note)])
     }
 }
 
 /// Writes a Rust file with its marker.
-fn output(
-    path: String,
-    text: Result<String, String>,
-    marker: &str,
-    note: String,
-) -> Result<Output, EmitError> {
-    let text = text.map_err(EmitError::Rust)?;
-    Ok(Output::new(path, format!("// {marker}\n\n{text}"), note))
+fn output(path: String, text: String, marker: &str, note: String) -> Output {
+    Output::new(path, format!("// {marker}\n\n{text}"), note)
 }
 
 /// Writes the file of a module, and one for each of its groups: the name, the note and the content.
@@ -156,34 +146,29 @@ fn group_files<'a>(
     note: String,
     root: TokenStream,
     groups: impl Iterator<Item = (&'a str, String, TokenStream)>,
-) -> Result<Vec<Output>, EmitError> {
+) -> Vec<Output> {
     let group = |(name, note, module)| output(format!("{name}.rs"), file::text(module), marker, note);
     std::iter::once(output("mod.rs".to_owned(), file::text(root), marker, note))
         .chain(groups.map(group))
         .collect()
 }
 
-/// Returns the module of an interface as formatted text.
+/// Returns the module of an interface as the text of one formatted file.
 ///
 /// # Errors
-/// A message if the expansion is not valid Rust, which is a bug in the generator.
-pub fn interface_text(spec: &Spec, interface: &Interface) -> Result<String, String> {
-    file::text(parts::interface(Context { spec, interface }).file())
+/// If the expansion is not valid Rust, which is a bug in the generator, or rustfmt is not installed.
+pub fn interface_text(spec: &Spec, interface: &Interface) -> Result<String, EmitError> {
+    let mut output = Output::new("", file::text(module(spec, interface).file()), "");
+    rustfmt::format(vec![&mut output])?;
+    Ok(output.text)
 }
 
-/// Returns the module of an interface as files.
-///
-/// # Errors
-/// A message if the expansion is not valid Rust, which is a bug in the generator.
-pub fn interface_files(spec: &Spec, interface: &Interface, form: FileForm) -> Result<Vec<RustFile>, String> {
-    parts::interface(Context { spec, interface }).files(form)
+fn module(spec: &Spec, interface: &Interface) -> parts::Module {
+    parts::interface(Context { spec, interface })
 }
 
 /// Returns the C functions of an interface as files: those of the SDK for a table, or those of an export.
-///
-/// # Errors
-/// A message if the expansion is not valid Rust, which is a bug in the generator.
-pub fn export_files(spec: &Spec, interface: &Interface, form: FileForm) -> Result<Vec<RustFile>, String> {
+pub fn export_files(spec: &Spec, interface: &Interface, form: FileForm) -> Vec<RustFile> {
     match Face::of(spec, interface) {
         Some(face) => parts::Module::of(c_api::expand(face)).files(form),
         None => parts::exports(Context { spec, interface }).files(form),

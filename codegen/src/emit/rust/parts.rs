@@ -115,9 +115,9 @@ impl Module {
     }
 
     /// Returns the files.
-    pub(super) fn files(self, form: FileForm) -> Result<Vec<RustFile>, String> {
+    pub(super) fn files(self, form: FileForm) -> Vec<RustFile> {
         if form == FileForm::One {
-            return Ok(vec![RustFile { path: String::new(), text: file::text(self.file())? }]);
+            return vec![RustFile { path: String::new(), text: file::text(self.file()) }];
         }
         let (of_file, root) = (&self.of_file, &self.root);
         let modules = self.parts.iter().map(|Part { name, module, .. }| match module {
@@ -133,8 +133,8 @@ impl Module {
             paths.push(format!("{}.rs", name.strip_prefix("r#").unwrap_or(&name)));
             modules.push(part.with(|| self.imports(part, &names)));
         }
-        let texts = file::texts(modules)?;
-        Ok(paths.into_iter().zip(texts).map(|(path, text)| RustFile { path, text }).collect())
+        let texts = file::texts(modules);
+        paths.into_iter().zip(texts).map(|(path, text)| RustFile { path, text }).collect()
     }
 
     /// Returns the names that a part which is a module can import from the root.

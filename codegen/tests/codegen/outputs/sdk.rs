@@ -32,7 +32,7 @@ fn prototypes(face: Face) -> BTreeMap<String, Vec<String>> {
 
 /// Returns the types of each export's parameters, as C spells them.
 fn exports(face: Face) -> BTreeMap<String, Vec<String>> {
-    let files = export_files(face.spec, face.interface, FileForm::One).expect("the functions are Rust");
+    let files = export_files(face.spec, face.interface, FileForm::One);
     let file: syn::File = syn::parse_file(&files[0].text).expect("the functions are Rust");
     let export = |item: syn::Item| {
         let syn::Item::Fn(function) = item else { return None };

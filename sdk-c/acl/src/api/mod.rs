@@ -172,8 +172,9 @@ impl<
 > Acl for D
 {
 }
+
 thread_local! {
-    static LAST : support::LastFailure = const { support::LastFailure::new() };
+    static LAST: support::LastFailure = const { support::LastFailure::new() };
 }
 
 /// Runs the body of an exported function. Records a failure as the thread's last error, and stops

@@ -120,8 +120,8 @@ impl FinalizeCallback {
     /// Calls the function, and returns its result; `None` if there is no function.
     pub fn call(self) -> Option<AclError> {
         self.function.map(|callee| {
-            // SAFETY: the creator of this value promised that the function may be called with
-            // its context.
+            // SAFETY: the creator of this value promised that the function may be called with its
+            // context.
             unsafe { callee(self.context.as_ptr()) }
         })
     }
@@ -335,8 +335,8 @@ impl DeviceTaskAbortCallback {
     /// Calls the function, and returns its result; `None` if there is no function.
     pub fn call(self, device_id: i32, stage: DeviceTaskAbortStage, timeout: u32) -> Option<i32> {
         self.function.map(|callee| {
-            // SAFETY: the creator of this value promised that the function may be called with
-            // its context.
+            // SAFETY: the creator of this value promised that the function may be called with its
+            // context.
             unsafe { callee(device_id, stage, timeout, self.context.as_ptr()) }
         })
     }

@@ -224,8 +224,7 @@ pub unsafe extern "C" fn aclGetTensorDescName(desc: *mut ffi::aclTensorDesc) -> 
         let yielded = AclData::get_tensor_desc_name(__instance(), desc)?;
         Ok::<_, Error>({
             thread_local! {
-                static KEPT : ::tenon::support::KeptText = const {
-                ::tenon::support::KeptText::new() };
+                static KEPT: ::tenon::support::KeptText = const { ::tenon::support::KeptText::new() };
             }
             ::tenon::support::lend(&KEPT, Some(yielded))
         })

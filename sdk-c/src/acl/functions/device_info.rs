@@ -30,8 +30,7 @@ pub unsafe extern "C" fn aclrtGetSocName() -> *const c_char {
         let yielded = AclDeviceInfo::rt_get_soc_name(__instance())?;
         Ok::<_, Error>({
             thread_local! {
-                static KEPT : ::tenon::support::KeptText = const {
-                ::tenon::support::KeptText::new() };
+                static KEPT: ::tenon::support::KeptText = const { ::tenon::support::KeptText::new() };
             }
             ::tenon::support::lend(&KEPT, yielded)
         })

@@ -40,8 +40,7 @@ pub unsafe extern "C" fn aclGetRecentErrMsg() -> *const c_char {
         let yielded = AclInit::get_recent_err_msg(__instance())?;
         Ok::<_, Error>({
             thread_local! {
-                static KEPT : ::tenon::support::KeptText = const {
-                ::tenon::support::KeptText::new() };
+                static KEPT: ::tenon::support::KeptText = const { ::tenon::support::KeptText::new() };
             }
             ::tenon::support::lend(&KEPT, yielded)
         })

@@ -738,7 +738,8 @@ tenon::refuse_functions! {
         #[refuse(AclError::API_UNSUPPORTED, "this runtime launches no compiled kernels")]
         fn aclrtKernelArgsGetMemSize(_: *mut c_void, _: usize, _: *mut c_void) -> AclError;
         #[refuse(AclError::API_UNSUPPORTED, "this runtime launches no compiled kernels")]
-        fn aclrtKernelArgsInitByUserMem(_: *mut c_void, _: *mut c_void, _: *mut c_void, _: usize) -> AclError;
+        fn aclrtKernelArgsInitByUserMem(_: *mut c_void, _: *mut c_void, _: *mut c_void, _: usize)
+        -> AclError;
         #[refuse(AclError::API_UNSUPPORTED, "this runtime launches no compiled kernels")]
         fn aclrtKernelArgsAppendPlaceHolder(_: *mut c_void, _: *mut c_void) -> AclError;
         #[refuse(AclError::API_UNSUPPORTED, "this runtime launches no compiled kernels")]
@@ -885,11 +886,7 @@ tenon::refuse_functions! {
             core::ptr::null_mut()
         )]
         fn aclprofCreateStepInfo() -> *mut ffi::aclprofStepInfo;
-        #[refuse(
-            AclError::API_UNSUPPORTED,
-            "this runtime has no profiler; record calls with TENON_LAYERS=trace",
-            ()
-        )]
+        #[refuse(AclError::API_UNSUPPORTED, "this runtime has no profiler; record calls with TENON_LAYERS=trace", ())]
         fn aclprofDestroyStepInfo(_: *mut c_void);
         #[refuse(
             AclError::API_UNSUPPORTED,
@@ -902,11 +899,7 @@ tenon::refuse_functions! {
             core::ptr::null_mut()
         )]
         fn aclprofCreateStamp() -> *mut c_void;
-        #[refuse(
-            AclError::API_UNSUPPORTED,
-            "this runtime has no profiler; record calls with TENON_LAYERS=trace",
-            ()
-        )]
+        #[refuse(AclError::API_UNSUPPORTED, "this runtime has no profiler; record calls with TENON_LAYERS=trace", ())]
         fn aclprofDestroyStamp(_: *mut c_void);
         #[refuse(
             AclError::API_UNSUPPORTED,
@@ -974,11 +967,7 @@ tenon::refuse_functions! {
         ) -> *mut ffi::acltdtDataItem;
         #[refuse(AclError::API_UNSUPPORTED, "this runtime has no data channels to the device")]
         fn acltdtDestroyDataItem(_: *mut c_void) -> AclError;
-        #[refuse(
-            AclError::API_UNSUPPORTED,
-            "this runtime has no data channels to the device",
-            TdtTensorType(-1)
-        )]
+        #[refuse(AclError::API_UNSUPPORTED, "this runtime has no data channels to the device", TdtTensorType(-1))]
         fn acltdtGetTensorTypeFromItem(_: *mut c_void) -> TdtTensorType;
         #[refuse(AclError::API_UNSUPPORTED, "this runtime has no data channels to the device", DataType(-1))]
         fn acltdtGetDataTypeFromItem(_: *mut c_void) -> DataType;
@@ -1031,7 +1020,8 @@ tenon::refuse_functions! {
             "this runtime has no data channels to the device",
             core::ptr::null_mut()
         )]
-        fn acltdtCreateChannelWithCapacity(_: u32, _: *mut c_void, _: usize) -> *mut ffi::acltdtChannelHandle;
+        fn acltdtCreateChannelWithCapacity(_: u32, _: *mut c_void, _: usize)
+        -> *mut ffi::acltdtChannelHandle;
         #[refuse(AclError::API_UNSUPPORTED, "this runtime has no data channels to the device")]
         fn acltdtStopChannel(_: *mut c_void) -> AclError;
         #[refuse(AclError::API_UNSUPPORTED, "this runtime has no data channels to the device")]
@@ -1161,11 +1151,7 @@ tenon::refuse_functions! {
             "this runtime writes no dumps; record calls with TENON_LAYERS=trace"
         )]
         fn acldumpRegCallback(_: Option<unsafe extern "C-unwind" fn()>, _: i32) -> AclError;
-        #[refuse(
-            AclError::API_UNSUPPORTED,
-            "this runtime writes no dumps; record calls with TENON_LAYERS=trace",
-            ()
-        )]
+        #[refuse(AclError::API_UNSUPPORTED, "this runtime writes no dumps; record calls with TENON_LAYERS=trace", ())]
         fn acldumpUnregCallback();
         #[refuse(
             AclError::API_UNSUPPORTED,

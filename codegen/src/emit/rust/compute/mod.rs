@@ -37,7 +37,7 @@ impl Emitter for Computations {
             (&*group.name, count(functions.len(), "function"), module)
         });
         let note = count(groups.len(), "group");
-        group_files(&job.stamp.interface(interface), note, root(interface, &groups), modules)
+        Ok(group_files(&job.stamp.interface(interface), note, root(interface, &groups), modules))
     }
 }
 

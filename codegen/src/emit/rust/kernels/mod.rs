@@ -37,7 +37,7 @@ impl Emitter for Kernels {
         let modules =
             groups.map(|it| (&*it.name, count(it.kernels.len(), "kernel"), context.module(&structs, it)));
         let note = count(interface.kernels.len(), "group");
-        group_files(&job.stamp.operators(operators), note, root(interface), modules)
+        Ok(group_files(&job.stamp.operators(operators), note, root(interface), modules))
     }
 }
 

@@ -7,7 +7,8 @@ use quote::quote;
 
 use super::form::{Form, is_fallible, output_type, outputs, parameters, return_type};
 use crate::emit::rust::doc::{doc, field_doc};
-use crate::emit::rust::{Context, names};
+
+use crate::emit::rust::{Context, names, text};
 use crate::model::{FallbackKind, Function, GroupId, Interface, InterfaceKind, Need, Param, Spec};
 
 /// Emits the single trait of an interface.
@@ -178,18 +179,5 @@ pub fn signature_text(spec: &Spec, interface: &Interface, function: &Function) -
         crate::model::InterfaceKind::Import { .. } => import::signature(context, function),
         _ => signature(context, function),
     };
-    let item = quote! { trait T { #tokens; } };
-    let Ok(file) = syn::parse2::<syn::File>(item) else { return String::new() };
-    let text = prettyplease::unparse(&file);
-    let body = text.trim().trim_start_matches("trait T {").trim_end_matches('}');
-    let lines: Vec<&str> = body.lines().map(|line| line.strip_prefix("    ").unwrap_or(line)).collect();
-    lines
-        .join("\n")
-        .trim()
-        .replace("::core::option::", "")
-        .replace("::core::ffi::", "")
-        .replace("::std::vec::", "")
-        .replace("::std::string::", "")
-        .replace("::tenon::", "")
-        .replace("device::", "")
+    text::signature::text(tokens)
 }

@@ -31,7 +31,7 @@ impl Emitter for OperatorAttributes {
             .iter()
             .map(|(group, structs)| (&*group.name, count(structs.0.len(), "struct"), structs.module(group)));
         let note = count(groups.len(), "group");
-        group_files(&job.stamp.operators(operators), note, root(&groups), modules)
+        Ok(group_files(&job.stamp.operators(operators), note, root(&groups), modules))
     }
 }
 

@@ -38,7 +38,7 @@ impl Emitter for Formulas {
             (&*group.name, count(functions.len(), "operator"), module(&structs, group, functions))
         });
         let note = count(groups.len(), "group");
-        group_files(&job.stamp.operators(operators), note, root(&groups), modules)
+        Ok(group_files(&job.stamp.operators(operators), note, root(&groups), modules))
     }
 }
 

@@ -47,5 +47,5 @@ fn files(
     let groups = operators.groups.iter();
     let modules = groups.map(|group| (&*group.name, count(methods(group).len(), "method"), module(group)));
     let note = count(operators.groups.len(), "group");
-    group_files(&job.stamp.operators(operators), note, root(operators), modules)
+    Ok(group_files(&job.stamp.operators(operators), note, root(operators), modules))
 }

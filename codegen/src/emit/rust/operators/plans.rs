@@ -4,7 +4,7 @@ use crate::emit::emitter::{EmitError, Emitter, Job};
 use crate::emit::rust::attribute::{data_type, number};
 use crate::emit::rust::names;
 use crate::emit::rust::operators::expression::binary;
-use crate::emit::rustfmt::WIDTH;
+use crate::emit::rust::text::rustfmt::WIDTH;
 use crate::formula::{Constant, Expr, ExprKind, Ty, Variable};
 use crate::grammar::outputs::{self, OutputKind};
 use crate::model::{

@@ -8,11 +8,8 @@ use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
 
 use crate::text::wrap;
 
-/// The start of a formatted line with a comment marker.
-const MARKER: &str = "__comment!(";
-
-/// The start of a formatted line with a verbatim marker.
-const VERBATIM: &str = "__verbatim!(";
+/// The start of a printed comment that is wrapped when the code has its layout.
+pub const MARKER: &str = "//__comment ";
 
 /// The maximum width of a comment line, unless a word is longer.
 const WIDTH: usize = 100;
@@ -38,26 +35,54 @@ pub fn map_group(group: &Group, map: impl FnOnce(TokenStream) -> TokenStream) ->
     Group::new(delimiter, map(group.stream()))
 }
 
-/// Returns the lines of a comment or verbatim text whose marker is on `line`; `None` if there is no marker.
-///
-/// The formatter puts a long text on the next line, and the closing bracket on the one after it.
-pub fn lines<'a>(line: &str, next: &mut impl Iterator<Item = &'a str>) -> Option<Vec<String>> {
-    let code = line.trim_start();
-    let verbatim = code.strip_prefix(VERBATIM);
-    let rest = verbatim.or_else(|| code.strip_prefix(MARKER))?;
-    let literal = match rest.strip_suffix(");") {
-        Some(literal) => literal,
-        None => {
-            let literal = next.next()?.trim();
-            next.next()?;
-            literal
+/// Returns the text to print for the comment, the documentation or the verbatim text that begins here, and its number of
+/// tokens.
+pub fn first(tokens: &[TokenTree]) -> Option<(String, usize)> {
+    let is = |token: &TokenTree, symbol| matches!(token, TokenTree::Punct(punct) if punct.as_char() == symbol);
+    match tokens {
+        [hash, TokenTree::Group(attribute), ..] if is(hash, '#') => {
+            Some((prefixed("///", &documentation(attribute)?), 2))
         }
-    };
-    let text = syn::parse_str::<syn::LitStr>(literal).ok()?.value();
-    let margin = &line[..line.len() - code.len()];
-    if verbatim.is_some() {
-        return Some(text.lines().map(|text| format!("{margin}{text}")).collect());
+        [hash, inner, TokenTree::Group(attribute), ..] if is(hash, '#') && is(inner, '!') => {
+            Some((prefixed("//!", &documentation(attribute)?), 3))
+        }
+        // Each has `!` and `;`, too.
+        [TokenTree::Ident(marker), _, TokenTree::Group(text), _, ..] if marker == "__comment" => {
+            Some((format!("{MARKER}{}", literal(text.stream())?), 4))
+        }
+        [TokenTree::Ident(marker), _, TokenTree::Group(text), _, ..] if marker == "__verbatim" => {
+            Some((literal(text.stream())?, 4))
+        }
+        _ => None,
     }
+}
+
+/// Returns the text of an attribute `doc = "…"`.
+fn documentation(attribute: &Group) -> Option<String> {
+    let mut tokens = attribute.stream().into_iter();
+    match tokens.next()? {
+        TokenTree::Ident(name) if name == "doc" => literal(tokens.skip(1).collect()),
+        _ => None,
+    }
+}
+
+/// Returns the value of a text literal.
+pub fn literal(tokens: TokenStream) -> Option<String> {
+    syn::parse2(tokens).map(|text: syn::LitStr| text.value()).ok()
+}
+
+fn prefixed(prefix: &str, text: &str) -> String {
+    if text.is_empty() {
+        return prefix.to_owned();
+    }
+    text.lines().map(|line| format!("{prefix}{line}\n")).collect()
+}
+
+/// Returns the lines of a comment if `line` is one that is not wrapped yet.
+pub fn wrapped(line: &str) -> Option<Vec<String>> {
+    let code = line.trim_start();
+    let text = code.strip_prefix(MARKER)?;
+    let margin = &line[..line.len() - code.len()];
     let room = WIDTH.saturating_sub(margin.len() + "// ".len());
-    Some(wrap(&text, room).into_iter().map(|text| format!("{margin}// {text}")).collect())
+    Some(wrap(text, room).into_iter().map(|text| format!("{margin}// {text}")).collect())
 }

@@ -8,15 +8,6 @@ use proc_macro2::{TokenStream, TokenTree};
 use quote::quote;
 
 use super::comments::map_group;
-use crate::emit::rustfmt::WIDTH;
-
-/// The margin of a declaration.
-const MARGIN: &str = "        ";
-
-/// Returns the name of the macro if a line is the marker of a list.
-pub fn marker(line: &str) -> Option<&str> {
-    line.trim_start().strip_prefix("#[__list(")?.strip_suffix(")]")
-}
 
 /// Makes calls of macros of the lists in some code, for a compiler.
 pub fn expand(tokens: TokenStream) -> TokenStream {
@@ -50,101 +41,45 @@ fn named(attribute: TokenStream) -> Option<TokenStream> {
     }
 }
 
-/// Returns the lines of a list, given those of the formatted block.
-pub fn lines<'a>(name: &str, block: &mut impl Iterator<Item = &'a str>) -> Vec<String> {
-    let head = block.next().unwrap_or_default();
-    let mut lines = vec![format!("{name}! {{"), format!("    {head}")];
-    let mut declaration = Vec::new();
-    for line in block.take_while(|line| *line != "}") {
-        declaration.push(line);
-        let is_attribute = declaration[0].trim_start().starts_with("#[");
-        if line.ends_with(if is_attribute { ")]" } else { ";" }) {
-            let whole = joined(&declaration);
-            if whole.len() <= WIDTH {
-                lines.push(whole);
-            } else {
-                lines.extend(declaration.iter().map(|line| format!("    {line}")));
-            }
-            declaration.clear();
+/// The line behind the marker of a printed list.
+const MODULE: &str = "mod __list {";
+
+/// Returns the name and the block of the list that begins here, and its number of tokens.
+pub fn first(tokens: &[TokenTree]) -> Option<(String, TokenStream, usize)> {
+    match tokens {
+        // `unsafe extern "C" { … }`
+        [TokenTree::Punct(hash), TokenTree::Group(attribute), block @ .., ] if hash.as_char() == '#' && block.len() >= 4 => {
+            let name = named(attribute.stream())?.to_string().replace(' ', "");
+            Some((name, block[..4].iter().cloned().collect(), 6))
         }
+        _ => None,
     }
-    lines.extend(["    }".to_owned(), "}".to_owned()]);
-    lines
 }
 
-/// Returns a declaration in one line.
-fn joined(lines: &[&str]) -> String {
-    let mut whole = MARGIN.to_owned();
-    for line in lines.iter().map(|line| line.trim()) {
-        if line.starts_with(')') {
-            whole.truncate(whole.trim_end_matches(',').len());
-        } else if !whole.ends_with(['(', ' ']) {
-            whole.push(' ');
-        }
-        whole.push_str(line);
-    }
-    whole
+/// Returns the first lines of a printed list: a module, which formatters know.
+pub fn open(name: &str) -> String {
+    format!("#[__list({name})]\n{MODULE}")
+}
+
+/// Returns the line of the call of a macro if `line` and the one after it open a printed list.
+pub fn called<'a>(line: &str, next: &mut impl Iterator<Item = &'a str>) -> Option<String> {
+    let name = line.trim_start().strip_prefix("#[__list(")?.strip_suffix(")]")?;
+    next.next().map(|line| line.replace(MODULE, &format!("{name}! {{")))
 }
 
 #[cfg(test)]
 mod tests {
     use proc_macro2::TokenStream;
 
-    use super::{expand, lines, marker};
+    use super::{called, expand, open};
 
     #[test]
-    fn declarations_are_lines_of_a_macro_call() {
-        let long = format!("        second: {},", "T".repeat(100));
-        let block = [
-            "unsafe extern \"C\" {",
-            "    fn none();",
-            "    fn two(",
-            "        a: i32,",
-            "        b: u8,",
-            "    ) -> S;",
-        ];
-        let block = block.into_iter().chain([
-            "    fn wide(",
-            "        first: i32,",
-            &long,
-            "    );",
-            "}",
-            "fn next() {}",
-        ]);
-        let mut block = block;
-        assert_eq!(marker("#[__list(forward)]"), Some("forward"));
-        let printed = lines("forward", &mut block);
-        let [head @ .., first, second, last, close, end] = &*printed else { panic!("{printed:?}") };
-        assert_eq!(
-            head[..4],
-            [
-                "forward! {",
-                "    unsafe extern \"C\" {",
-                "        fn none();",
-                "        fn two(a: i32, b: u8) -> S;"
-            ]
-        );
-        assert_eq!([first, second, last], ["            first: i32,", &format!("    {long}"), "        );"]);
-        assert_eq!([&**close, &**end], ["    }", "}"]);
-        assert_eq!(block.next(), Some("fn next() {}"));
-    }
-
-    #[test]
-    fn attribute_has_its_own_line() {
-        let block = [
-            "unsafe extern \"C\" {",
-            "    #[refuse(",
-            "        Status::NONE,",
-            "        \"no (such) thing\"",
-            "    )]",
-            "    fn none();",
-            "}",
-        ];
-        let printed = lines("refuse", &mut block.into_iter());
-        assert_eq!(
-            printed[2..4],
-            ["        #[refuse(Status::NONE, \"no (such) thing\")]", "        fn none();"]
-        );
+    fn opened_list_is_a_call_of_the_macro() {
+        let text = open("kit::call");
+        let mut lines = text.lines();
+        let first = lines.next().expect("the marker");
+        assert_eq!(called(first, &mut lines).as_deref(), Some("kit::call! {"));
+        assert_eq!(called("#[list(kit)]", &mut lines), None);
     }
 
     #[test]

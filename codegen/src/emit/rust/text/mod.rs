@@ -4,4 +4,7 @@ pub mod comments;
 pub mod file;
 pub mod imports;
 pub mod list;
+mod print;
+pub mod rustfmt;
 pub mod short;
+pub mod signature;

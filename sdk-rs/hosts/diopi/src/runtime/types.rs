@@ -628,8 +628,8 @@ impl DestroyStream {
     /// Calls the function, and returns its result; `None` if there is no function.
     pub fn call(self, stream: Stream) -> Option<i32> {
         self.function.map(|callee| {
-            // SAFETY: the creator of this value promised that the function may be called with
-            // its context.
+            // SAFETY: the creator of this value promised that the function may be called with its
+            // context.
             unsafe { callee(stream.as_raw()) }
         })
     }
@@ -658,8 +658,8 @@ impl SynchronizeStream {
     /// Calls the function, and returns its result; `None` if there is no function.
     pub fn call(self, stream: Stream) -> Option<i32> {
         self.function.map(|callee| {
-            // SAFETY: the creator of this value promised that the function may be called with
-            // its context.
+            // SAFETY: the creator of this value promised that the function may be called with its
+            // context.
             unsafe { callee(stream.as_raw()) }
         })
     }
@@ -688,8 +688,8 @@ impl Malloc {
     /// Calls the function, and returns its result; `None` if there is no function.
     pub fn call(self, bytes: u64) -> Option<tenon::DevicePtr> {
         self.function.map(|callee| {
-            // SAFETY: the creator of this value promised that the function may be called with
-            // its context.
+            // SAFETY: the creator of this value promised that the function may be called with its
+            // context.
             let returned = unsafe { callee(bytes) };
             tenon::DevicePtr::from_ptr(returned)
         })
@@ -803,8 +803,8 @@ impl GetLastErrorString {
     /// Calls the function, and returns its result; `None` if there is no function.
     pub fn call(self) -> Option<*const c_char> {
         self.function.map(|callee| {
-            // SAFETY: the creator of this value promised that the function may be called with
-            // its context.
+            // SAFETY: the creator of this value promised that the function may be called with its
+            // context.
             unsafe { callee() }
         })
     }

@@ -104,6 +104,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for Relu<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -119,6 +120,7 @@ kernel! {
         outputs: { dx: Option<Output<'c>> },
     }
 }
+
 impl Run<Any> for ReluGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let out = self.out.view()?;
@@ -137,6 +139,7 @@ kernel! {
         outputs: { dx: Option<Output<'c>> },
     }
 }
+
 impl Run<Any> for ReluDoubleGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let out = self.out.view()?;
@@ -155,6 +158,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for Relu6<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -170,6 +174,7 @@ kernel! {
         outputs: { dx: Option<Output<'c>> },
     }
 }
+
 impl Run<Any> for Relu6Grad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let out = self.out.view()?;
@@ -188,6 +193,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for LeakyReluUntilV3_2<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -205,6 +211,7 @@ kernel! {
         outputs: { dx: Option<Output<'c>> },
     }
 }
+
 impl Run<Any> for LeakyReluGradUntilV3_2<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -223,6 +230,7 @@ kernel! {
         outputs: { dx: Option<Output<'c>> },
     }
 }
+
 impl Run<Any> for LeakyReluDoubleGradUntilV3_2<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -241,6 +249,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for LeakyRelu<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -258,6 +267,7 @@ kernel! {
         outputs: { dx: Option<Output<'c>> },
     }
 }
+
 impl Run<Any> for LeakyReluGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -276,6 +286,7 @@ kernel! {
         outputs: { dx: Option<Output<'c>> },
     }
 }
+
 impl Run<Any> for LeakyReluDoubleGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -294,6 +305,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for ThresholdedReluUntilV2_6<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -311,6 +323,7 @@ kernel! {
         outputs: { dx: Option<Output<'c>> },
     }
 }
+
 impl Run<Any> for ThresholdedReluGradUntilV2_6<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -329,6 +342,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for ThresholdedRelu<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -346,6 +360,7 @@ kernel! {
         outputs: { dx: Option<Output<'c>> },
     }
 }
+
 impl Run<Any> for ThresholdedReluGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -364,6 +379,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for Elu<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -381,6 +397,7 @@ kernel! {
         outputs: { dx: Option<Output<'c>> },
     }
 }
+
 impl Run<Any> for EluGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -400,6 +417,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for Selu<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -417,6 +435,7 @@ kernel! {
         outputs: { dx: Option<Output<'c>> },
     }
 }
+
 impl Run<Any> for SeluGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let out = self.out.view()?;
@@ -435,6 +454,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for Celu<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -452,6 +472,7 @@ kernel! {
         outputs: { dx: Option<Output<'c>> },
     }
 }
+
 impl Run<Any> for CeluGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -470,6 +491,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for Gelu<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -487,6 +509,7 @@ kernel! {
         outputs: { dx: Option<Output<'c>> },
     }
 }
+
 impl Run<Any> for GeluGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -505,6 +528,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for Silu<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -520,6 +544,7 @@ kernel! {
         outputs: { dx: Option<Output<'c>> },
     }
 }
+
 impl Run<Any> for SiluGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -538,6 +563,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for Swish<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -555,6 +581,7 @@ kernel! {
         outputs: { dx: Option<Output<'c>> },
     }
 }
+
 impl Run<Any> for SwishGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -573,6 +600,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for Mish<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -588,6 +616,7 @@ kernel! {
         outputs: { dx: Option<Output<'c>> },
     }
 }
+
 impl Run<Any> for MishGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -606,6 +635,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for SoftplusUntilV3_2<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -623,6 +653,7 @@ kernel! {
         outputs: { dx: Option<Output<'c>> },
     }
 }
+
 impl Run<Any> for SoftplusGradUntilV3_2<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -641,6 +672,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for Softplus<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -658,6 +690,7 @@ kernel! {
         outputs: { dx: Option<Output<'c>> },
     }
 }
+
 impl Run<Any> for SoftplusGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -676,6 +709,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for Softsign<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -693,6 +727,7 @@ kernel! {
         outputs: { dx: Option<Output<'c>> },
     }
 }
+
 impl Run<Any> for SoftsignGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -711,6 +746,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for Sigmoid<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -726,6 +762,7 @@ kernel! {
         outputs: { dx: Option<Output<'c>> },
     }
 }
+
 impl Run<Any> for SigmoidGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let out = self.out.view()?;
@@ -744,6 +781,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for Logsigmoid<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -761,6 +799,7 @@ kernel! {
         outputs: { dx: Option<Output<'c>> },
     }
 }
+
 impl Run<Any> for LogsigmoidGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -779,6 +818,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for Tanh<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -794,6 +834,7 @@ kernel! {
         outputs: { dx: Option<Output<'c>> },
     }
 }
+
 impl Run<Any> for TanhGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let out = self.out.view()?;
@@ -812,6 +853,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for Stanh<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -829,6 +871,7 @@ kernel! {
         outputs: { dx: Option<Output<'c>> },
     }
 }
+
 impl Run<Any> for StanhGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -847,6 +890,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for Hardsigmoid<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -864,6 +908,7 @@ kernel! {
         outputs: { dx: Option<Output<'c>> },
     }
 }
+
 impl Run<Any> for HardsigmoidGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let out = self.out.view()?;
@@ -882,6 +927,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for Hardswish<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -899,6 +945,7 @@ kernel! {
         outputs: { dx: Option<Output<'c>> },
     }
 }
+
 impl Run<Any> for HardswishGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -917,6 +964,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for Hardtanh<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -934,6 +982,7 @@ kernel! {
         outputs: { dx: Option<Output<'c>> },
     }
 }
+
 impl Run<Any> for HardtanhGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -952,6 +1001,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for HardShrink<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -969,6 +1019,7 @@ kernel! {
         outputs: { dx: Option<Output<'c>> },
     }
 }
+
 impl Run<Any> for HardShrinkGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -987,6 +1038,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for Softshrink<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -1004,6 +1056,7 @@ kernel! {
         outputs: { dx: Option<Output<'c>> },
     }
 }
+
 impl Run<Any> for SoftshrinkGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -1022,6 +1075,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for TanhShrink<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -1039,6 +1093,7 @@ kernel! {
         outputs: { dx: Option<Output<'c>> },
     }
 }
+
 impl Run<Any> for TanhShrinkGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;

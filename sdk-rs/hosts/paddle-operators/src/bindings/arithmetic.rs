@@ -71,6 +71,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for Add<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let a = self.a.view()?;
@@ -89,6 +90,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for AddRaw<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let [a, b] = elementwise::aligned([self.a.view()?, self.b.view()?], self.axis)?;
@@ -106,6 +108,7 @@ kernel! {
         outputs: { da: Option<Output<'c>>, db: Option<Output<'c>> },
     }
 }
+
 impl Run<Any> for AddGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let [dout] = elementwise::aligned([self.dout.view()?], self.axis)?;
@@ -129,6 +132,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for Subtract<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let a = self.a.view()?;
@@ -147,6 +151,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for SubtractRaw<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let [a, b] = elementwise::aligned([self.a.view()?, self.b.view()?], self.axis)?;
@@ -164,6 +169,7 @@ kernel! {
         outputs: { da: Option<Output<'c>>, db: Option<Output<'c>> },
     }
 }
+
 impl Run<Any> for SubtractGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let [dout] = elementwise::aligned([self.dout.view()?], self.axis)?;
@@ -187,6 +193,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for Multiply<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let a = self.a.view()?;
@@ -205,6 +212,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for MultiplyRaw<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let [a, b] = elementwise::aligned([self.a.view()?, self.b.view()?], self.axis)?;
@@ -222,6 +230,7 @@ kernel! {
         outputs: { da: Option<Output<'c>>, db: Option<Output<'c>> },
     }
 }
+
 impl Run<Any> for MultiplyGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let [a, b, dout] =
@@ -249,6 +258,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for Divide<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let a = self.a.view()?;
@@ -267,6 +277,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for DivideRaw<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let [a, b] = elementwise::aligned([self.a.view()?, self.b.view()?], self.axis)?;
@@ -284,6 +295,7 @@ kernel! {
         outputs: { da: Option<Output<'c>>, db: Option<Output<'c>> },
     }
 }
+
 impl Run<Any> for DivideGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let [b, out, dout] =
@@ -311,6 +323,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for FloorDivide<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let a = self.a.view()?;
@@ -329,6 +342,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for FloorDivideRaw<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let [a, b] = elementwise::aligned([self.a.view()?, self.b.view()?], self.axis)?;
@@ -346,6 +360,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for Remainder<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let a = self.a.view()?;
@@ -364,6 +379,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for RemainderRaw<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let [a, b] = elementwise::aligned([self.a.view()?, self.b.view()?], self.axis)?;
@@ -381,6 +397,7 @@ kernel! {
         outputs: { da: Option<Output<'c>>, db: Option<Output<'c>> },
     }
 }
+
 impl Run<Any> for RemainderGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let a = self.a.view()?;
@@ -406,6 +423,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for ElementwisePow<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let a = self.a.view()?;
@@ -424,6 +442,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for ElementwisePowRaw<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let [a, b] = elementwise::aligned([self.a.view()?, self.b.view()?], self.axis)?;
@@ -441,6 +460,7 @@ kernel! {
         outputs: { da: Option<Output<'c>>, db: Option<Output<'c>> },
     }
 }
+
 impl Run<Any> for ElementwisePowGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let a = self.a.view()?;
@@ -466,6 +486,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for Maximum<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let a = self.a.view()?;
@@ -484,6 +505,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for MaximumRaw<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let [a, b] = elementwise::aligned([self.a.view()?, self.b.view()?], self.axis)?;
@@ -501,6 +523,7 @@ kernel! {
         outputs: { da: Option<Output<'c>>, db: Option<Output<'c>> },
     }
 }
+
 impl Run<Any> for MaximumGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let a = self.a.view()?;
@@ -526,6 +549,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for Minimum<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let a = self.a.view()?;
@@ -544,6 +568,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for MinimumRaw<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let [a, b] = elementwise::aligned([self.a.view()?, self.b.view()?], self.axis)?;
@@ -561,6 +586,7 @@ kernel! {
         outputs: { da: Option<Output<'c>>, db: Option<Output<'c>> },
     }
 }
+
 impl Run<Any> for MinimumGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let a = self.a.view()?;
@@ -586,6 +612,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for Fmax<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let a = self.a.view()?;
@@ -604,6 +631,7 @@ kernel! {
         outputs: { da: Option<Output<'c>>, db: Option<Output<'c>> },
     }
 }
+
 impl Run<Any> for FmaxGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let a = self.a.view()?;
@@ -629,6 +657,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for Fmin<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let a = self.a.view()?;
@@ -647,6 +676,7 @@ kernel! {
         outputs: { da: Option<Output<'c>>, db: Option<Output<'c>> },
     }
 }
+
 impl Run<Any> for FminGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let a = self.a.view()?;
@@ -672,6 +702,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for Heaviside<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let a = self.a.view()?;
@@ -690,6 +721,7 @@ kernel! {
         outputs: { da: Option<Output<'c>>, db: Option<Output<'c>> },
     }
 }
+
 impl Run<Any> for HeavisideGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let a = self.a.view()?;
@@ -713,6 +745,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for Atan2<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let a = self.a.view()?;
@@ -731,6 +764,7 @@ kernel! {
         outputs: { da: Option<Output<'c>>, db: Option<Output<'c>> },
     }
 }
+
 impl Run<Any> for Atan2Grad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let a = self.a.view()?;
@@ -756,6 +790,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for Copysign<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let a = self.a.view()?;
@@ -774,6 +809,7 @@ kernel! {
         outputs: { da: Option<Output<'c>>, db: Option<Output<'c>> },
     }
 }
+
 impl Run<Any> for CopysignGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let a = self.a.view()?;
@@ -799,6 +835,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for Lerp<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let a = self.a.view()?;
@@ -824,6 +861,7 @@ kernel! {
         outputs: { da: Option<Output<'c>>, db: Option<Output<'c>> },
     }
 }
+
 impl Run<Any> for LerpGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let weight = self.weight.view()?;
@@ -848,6 +886,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for TruncDivide<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let a = self.a.view()?;

@@ -31,6 +31,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for Scatter<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -49,6 +50,7 @@ kernel! {
         outputs: { dx: Option<Output<'c>>, dupdates: Option<Output<'c>> },
     }
 }
+
 impl Run<Any> for ScatterGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let index = self.index.view()?;
@@ -70,6 +72,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for ScatterNdAdd<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -88,6 +91,7 @@ kernel! {
         outputs: { dx: Option<Output<'c>>, dupdates: Option<Output<'c>> },
     }
 }
+
 impl Run<Any> for ScatterNdAddGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let index = self.index.view()?;
@@ -109,6 +113,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for IndexAdd<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -129,6 +134,7 @@ kernel! {
         outputs: { dx: Option<Output<'c>>, dadd_value: Option<Output<'c>> },
     }
 }
+
 impl Run<Any> for IndexAddGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let index = self.index.view()?;
@@ -157,6 +163,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for IndexPut<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -177,6 +184,7 @@ kernel! {
         outputs: { dx: Option<Output<'c>>, dvalue: Option<Output<'c>> },
     }
 }
+
 impl Run<Any> for IndexPutGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let indices = self.indices.into_iter().map(Tensor::view).collect::<Result<Vec<_>>>()?;
@@ -198,6 +206,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for PutAlongAxis<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -235,6 +244,7 @@ kernel! {
         outputs: { dx: Option<Output<'c>>, dvalue: Option<Output<'c>> },
     }
 }
+
 impl Run<Any> for PutAlongAxisGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;

@@ -37,6 +37,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for Equal<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let a = self.a.view()?;
@@ -53,6 +54,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for EqualRaw<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let [a, b] = elementwise::aligned([self.a.view()?, self.b.view()?], self.axis)?;
@@ -68,6 +70,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for NotEqual<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let a = self.a.view()?;
@@ -84,6 +87,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for NotEqualRaw<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let [a, b] = elementwise::aligned([self.a.view()?, self.b.view()?], self.axis)?;
@@ -99,6 +103,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for LessThan<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let a = self.a.view()?;
@@ -115,6 +120,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for LessThanRaw<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let [a, b] = elementwise::aligned([self.a.view()?, self.b.view()?], self.axis)?;
@@ -130,6 +136,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for LessEqual<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let a = self.a.view()?;
@@ -146,6 +153,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for LessEqualRaw<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let [a, b] = elementwise::aligned([self.a.view()?, self.b.view()?], self.axis)?;
@@ -161,6 +169,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for GreaterThan<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let a = self.a.view()?;
@@ -177,6 +186,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for GreaterThanRaw<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let [a, b] = elementwise::aligned([self.a.view()?, self.b.view()?], self.axis)?;
@@ -192,6 +202,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for GreaterEqual<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let a = self.a.view()?;
@@ -210,6 +221,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for GreaterEqualRaw<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let [a, b] = elementwise::aligned([self.a.view()?, self.b.view()?], self.axis)?;
@@ -227,6 +239,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for Isclose<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let a = self.a.view()?;
@@ -247,6 +260,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for Isnan<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -262,6 +276,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for Isinf<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -277,6 +292,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for Isfinite<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;

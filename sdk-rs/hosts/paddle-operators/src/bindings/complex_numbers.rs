@@ -54,6 +54,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for Abs<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -70,6 +71,7 @@ kernel! {
         outputs: { dx: Output<'c> },
     }
 }
+
 impl Run<Any> for AbsGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -87,6 +89,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for Angle<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -103,6 +106,7 @@ kernel! {
         outputs: { dx: Output<'c> },
     }
 }
+
 impl Run<Any> for AngleGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -120,6 +124,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for Conj<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -136,6 +141,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for Isnan<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -152,6 +158,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for Isinf<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -168,6 +175,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for Isfinite<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -184,6 +192,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for Complex<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let real = self.real.view()?;
@@ -201,6 +210,7 @@ kernel! {
         outputs: { dreal: Option<Output<'c>>, dimag: Option<Output<'c>> },
     }
 }
+
 impl Run<Any> for ComplexGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let dout = self.dout.view()?;
@@ -220,6 +230,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for Real<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -236,6 +247,7 @@ kernel! {
         outputs: { dx: Output<'c> },
     }
 }
+
 impl Run<Any> for RealGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let dout = self.dout.view()?;
@@ -252,6 +264,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for Imag<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -268,6 +281,7 @@ kernel! {
         outputs: { dx: Output<'c> },
     }
 }
+
 impl Run<Any> for ImagGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let dout = self.dout.view()?;
@@ -284,6 +298,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for AsComplex<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -300,6 +315,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for AsReal<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -316,6 +332,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for Matmul<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let a = self.a.view()?;
@@ -339,6 +356,7 @@ kernel! {
         outputs: { da: Option<Output<'c>>, db: Option<Output<'c>> },
     }
 }
+
 impl Run<Any> for MatmulGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let a = self.a.view()?;
@@ -369,6 +387,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for Kron<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -386,6 +405,7 @@ kernel! {
         outputs: { dx: Option<Output<'c>>, dother: Option<Output<'c>> },
     }
 }
+
 impl Run<Any> for KronGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;

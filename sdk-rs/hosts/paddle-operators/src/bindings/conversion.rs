@@ -27,6 +27,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for Cast<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -43,6 +44,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for CastGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;

@@ -93,6 +93,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for Conv2d<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -151,6 +152,7 @@ kernel! {
         outputs: { dx: Option<Output<'c>>, dfilter: Option<Output<'c>> },
     }
 }
+
 impl Run<Any> for Conv2dGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -198,6 +200,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for DepthwiseConv2d<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -256,6 +259,7 @@ kernel! {
         outputs: { dx: Option<Output<'c>>, dfilter: Option<Output<'c>> },
     }
 }
+
 impl Run<Any> for DepthwiseConv2dGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -303,6 +307,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for Conv3d<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -361,6 +366,7 @@ kernel! {
         outputs: { dx: Option<Output<'c>>, dfilter: Option<Output<'c>> },
     }
 }
+
 impl Run<Any> for Conv3dGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -410,6 +416,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for Conv2dTranspose<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -454,6 +461,7 @@ kernel! {
         outputs: { dx: Option<Output<'c>>, dfilter: Option<Output<'c>> },
     }
 }
+
 impl Run<Any> for Conv2dTransposeGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -503,6 +511,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for DepthwiseConv2dTranspose<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -547,6 +556,7 @@ kernel! {
         outputs: { dx: Option<Output<'c>>, dfilter: Option<Output<'c>> },
     }
 }
+
 impl Run<Any> for DepthwiseConv2dTransposeGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -596,6 +606,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for Conv3dTranspose<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -640,6 +651,7 @@ kernel! {
         outputs: { dx: Option<Output<'c>>, dfilter: Option<Output<'c>> },
     }
 }
+
 impl Run<Any> for Conv3dTransposeGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -691,6 +703,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for Pool2dUntilV3_0<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -738,6 +751,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for Pool2d<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -783,6 +797,7 @@ kernel! {
         outputs: { dx: Output<'c> },
     }
 }
+
 impl Run<Any> for Pool2dGradUntilV3_0<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -832,6 +847,7 @@ kernel! {
         outputs: { dx: Output<'c> },
     }
 }
+
 impl Run<Any> for Pool2dGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -879,6 +895,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for Pool3dUntilV3_0<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -927,6 +944,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for Pool3d<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -972,6 +990,7 @@ kernel! {
         outputs: { dx: Output<'c> },
     }
 }
+
 impl Run<Any> for Pool3dGradUntilV3_0<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -1022,6 +1041,7 @@ kernel! {
         outputs: { dx: Output<'c> },
     }
 }
+
 impl Run<Any> for Pool3dGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -1064,6 +1084,7 @@ kernel! {
         outputs: { out: Output<'c>, mask: Output<'c> },
     }
 }
+
 impl Run<Any> for MaxPool2dWithIndexUntilV2_6<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -1106,6 +1127,7 @@ kernel! {
         outputs: { out: Output<'c>, mask: Output<'c> },
     }
 }
+
 impl Run<Any> for MaxPool2dWithIndex<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -1147,6 +1169,7 @@ kernel! {
         outputs: { dx: Output<'c> },
     }
 }
+
 impl Run<Any> for MaxPool2dWithIndexGradUntilV2_6<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let mask = self.mask.view()?;
@@ -1171,6 +1194,7 @@ kernel! {
         outputs: { dx: Output<'c> },
     }
 }
+
 impl Run<Any> for MaxPool2dWithIndexGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let mask = self.mask.view()?;
@@ -1194,6 +1218,7 @@ kernel! {
         outputs: { out: Output<'c>, mask: Output<'c> },
     }
 }
+
 impl Run<Any> for MaxPool3dWithIndexUntilV2_6<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -1236,6 +1261,7 @@ kernel! {
         outputs: { out: Output<'c>, mask: Output<'c> },
     }
 }
+
 impl Run<Any> for MaxPool3dWithIndex<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -1277,6 +1303,7 @@ kernel! {
         outputs: { dx: Output<'c> },
     }
 }
+
 impl Run<Any> for MaxPool3dWithIndexGradUntilV2_6<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let mask = self.mask.view()?;
@@ -1301,6 +1328,7 @@ kernel! {
         outputs: { dx: Output<'c> },
     }
 }
+
 impl Run<Any> for MaxPool3dWithIndexGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let mask = self.mask.view()?;

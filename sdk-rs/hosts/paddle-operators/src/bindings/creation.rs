@@ -45,6 +45,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for ArangeTensor<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let start = self.start.view()?;
@@ -66,6 +67,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for RangeTensor<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let start = self.start.view()?;
@@ -87,6 +89,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for Linspace<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let start = self.start.view()?;
@@ -108,6 +111,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for Logspace<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let start = self.start.view()?;
@@ -130,6 +134,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for Eye<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let mut out = self.out.view(self.out.tensor().data_type()?)?;
@@ -145,6 +150,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for FullWithTensor<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let value = self.value.view()?;
@@ -161,6 +167,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for TrilIndices<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let mut out = self.out.view(self.out.tensor().data_type()?)?;
@@ -186,6 +193,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for TriuIndices<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let mut out = self.out.view(self.out.tensor().data_type()?)?;
@@ -211,6 +219,7 @@ kernel! {
         outputs: { dx: Output<'c> },
     }
 }
+
 impl Run<Any> for FillGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let dout = self.dout.view()?;
@@ -227,6 +236,7 @@ kernel! {
         outputs: { dx: Output<'c> },
     }
 }
+
 impl Run<Any> for GaussianInplaceGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let dout = self.dout.view()?;
@@ -250,6 +260,7 @@ kernel! {
         outputs: { dx: Output<'c> },
     }
 }
+
 impl Run<Any> for UniformInplaceGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let dout = self.dout.view()?;

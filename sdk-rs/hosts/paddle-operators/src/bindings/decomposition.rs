@@ -88,6 +88,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for Cholesky<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -104,6 +105,7 @@ kernel! {
         outputs: { dx: Output<'c> },
     }
 }
+
 impl Run<Any> for CholeskyGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let out = self.out.view()?;
@@ -121,6 +123,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for CholeskySolve<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -138,6 +141,7 @@ kernel! {
         outputs: { dx: Option<Output<'c>>, dy: Option<Output<'c>> },
     }
 }
+
 impl Run<Any> for CholeskySolveGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -160,6 +164,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for TriangularSolve<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let a = self.a.view()?;
@@ -189,6 +194,7 @@ kernel! {
         outputs: { da: Option<Output<'c>>, db: Option<Output<'c>> },
     }
 }
+
 impl Run<Any> for TriangularSolveGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let a = self.a.view()?;
@@ -224,6 +230,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for Inverse<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -240,6 +247,7 @@ kernel! {
         outputs: { dx: Output<'c> },
     }
 }
+
 impl Run<Any> for InverseGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let out = self.out.view()?;
@@ -257,6 +265,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for Solve<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -276,6 +285,7 @@ kernel! {
         outputs: { dx: Option<Output<'c>>, dy: Option<Output<'c>> },
     }
 }
+
 impl Run<Any> for SolveGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -298,6 +308,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for Determinant<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -316,6 +327,7 @@ kernel! {
         outputs: { dx: Output<'c> },
     }
 }
+
 impl Run<Any> for DeterminantGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -334,6 +346,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for Slogdet<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -352,6 +365,7 @@ kernel! {
         outputs: { dx: Output<'c> },
     }
 }
+
 impl Run<Any> for SlogdetGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -369,6 +383,7 @@ kernel! {
         outputs: { sign: Output<'c>, logdet: Output<'c> },
     }
 }
+
 impl Run<Any> for SlogdetV2<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -392,6 +407,7 @@ kernel! {
         outputs: { dx: Output<'c> },
     }
 }
+
 impl Run<Any> for SlogdetV2Grad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -413,6 +429,7 @@ kernel! {
         outputs: { out: Output<'c>, pivots: Output<'c>, infos: Output<'c> },
     }
 }
+
 impl Run<Any> for Lu<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -431,6 +448,7 @@ kernel! {
         outputs: { dx: Output<'c> },
     }
 }
+
 impl Run<Any> for LuGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let out = self.out.view()?;
@@ -449,6 +467,7 @@ kernel! {
         outputs: { pmat: Option<Output<'c>>, l: Option<Output<'c>>, u: Option<Output<'c>> },
     }
 }
+
 impl Run<Any> for LuUnpack<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -478,6 +497,7 @@ kernel! {
         outputs: { dx: Output<'c> },
     }
 }
+
 impl Run<Any> for LuUnpackGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let dl = self.dl.view()?;
@@ -495,6 +515,7 @@ kernel! {
         outputs: { q: Option<Output<'c>>, r: Output<'c> },
     }
 }
+
 impl Run<Any> for Qr<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -512,6 +533,7 @@ kernel! {
         outputs: { dx: Output<'c> },
     }
 }
+
 impl Run<Any> for QrGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -532,6 +554,7 @@ kernel! {
         outputs: { u: Output<'c>, s: Output<'c>, vh: Output<'c> },
     }
 }
+
 impl Run<Any> for Svd<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -558,6 +581,7 @@ kernel! {
         outputs: { dx: Output<'c> },
     }
 }
+
 impl Run<Any> for SvdGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let u = self.u.view()?;
@@ -581,6 +605,7 @@ kernel! {
         outputs: { s: Output<'c> },
     }
 }
+
 impl Run<Any> for Svdvals<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -597,6 +622,7 @@ kernel! {
         outputs: { dx: Output<'c> },
     }
 }
+
 impl Run<Any> for SvdvalsGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -614,6 +640,7 @@ kernel! {
         outputs: { w: Output<'c>, v: Option<Output<'c>> },
     }
 }
+
 impl Run<Any> for Eigh<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -631,6 +658,7 @@ kernel! {
         outputs: { dx: Output<'c> },
     }
 }
+
 impl Run<Any> for EighGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let w = self.w.view()?;
@@ -650,6 +678,7 @@ kernel! {
         outputs: { w: Output<'c>, v: Option<Output<'c>> },
     }
 }
+
 impl Run<Any> for Eigvalsh<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -667,6 +696,7 @@ kernel! {
         outputs: { dx: Output<'c> },
     }
 }
+
 impl Run<Any> for EigvalshGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let v = self.v.view()?;
@@ -684,6 +714,7 @@ kernel! {
         outputs: { w: Output<'c>, v: Option<Output<'c>> },
     }
 }
+
 impl Run<Any> for Eig<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -701,6 +732,7 @@ kernel! {
         outputs: { dx: Output<'c> },
     }
 }
+
 impl Run<Any> for EigGradUntilV3_2<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let w = self.w.view()?;
@@ -720,6 +752,7 @@ kernel! {
         outputs: { dx: Output<'c> },
     }
 }
+
 impl Run<Any> for EigGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let w = self.w.view()?;
@@ -739,6 +772,7 @@ kernel! {
         outputs: { w: Output<'c> },
     }
 }
+
 impl Run<Any> for Eigvals<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -755,6 +789,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for MatrixRank<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -782,6 +817,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for MatrixRankTol<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -801,6 +837,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for MatrixPower<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -817,6 +854,7 @@ kernel! {
         outputs: { dx: Output<'c> },
     }
 }
+
 impl Run<Any> for MatrixPowerGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -836,6 +874,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for MultiDot<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.into_iter().map(Tensor::view).collect::<Result<Vec<_>>>()?;
@@ -852,6 +891,7 @@ kernel! {
         outputs: { gradients: Vec<Option<Output<'c>>> },
     }
 }
+
 impl Run<Any> for MultiDotGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.into_iter().map(Tensor::view).collect::<Result<Vec<_>>>()?;

@@ -71,6 +71,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for BoxCoder<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let prior_box = self.prior_box.view()?;
@@ -130,6 +131,7 @@ kernel! {
         outputs: { out: Output<'c>, var: Output<'c> },
     }
 }
+
 impl Run<Any> for PriorBox<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let input = self.input.view()?;
@@ -221,6 +223,7 @@ kernel! {
         outputs: { boxes: Output<'c>, scores: Output<'c> },
     }
 }
+
 impl Run<Any> for YoloBox<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -307,6 +310,7 @@ kernel! {
         outputs: { rpn_rois: Output<'c>, rpn_roi_probs: Output<'c>, rpn_rois_num: Output<'c> },
     }
 }
+
 impl Run<Any> for GenerateProposals<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let scores = self.scores.view()?;
@@ -414,6 +418,7 @@ kernel! {
         outputs: { out: Output<'c>, index: Output<'c>, nms_rois_num: Output<'c> },
     }
 }
+
 impl Run<Any> for MulticlassNms3<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let bboxes = self.bboxes.view()?;
@@ -516,6 +521,7 @@ kernel! {
         outputs: { out: Output<'c>, index: Output<'c>, rois_num: Output<'c> },
     }
 }
+
 impl Run<Any> for MatrixNms<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let bboxes = self.bboxes.view()?;
@@ -608,6 +614,7 @@ kernel! {
         outputs: { out: Output<'c>, arg_max: Output<'c> },
     }
 }
+
 impl Run<Any> for RoiPool<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -675,6 +682,7 @@ kernel! {
         outputs: { dx: Output<'c> },
     }
 }
+
 impl Run<Any> for RoiPoolGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -701,6 +709,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for PsroiPool<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -758,6 +767,7 @@ kernel! {
         outputs: { dx: Output<'c> },
     }
 }
+
 impl Run<Any> for PsroiPoolGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -804,6 +814,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for DeformableConv<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -875,6 +886,7 @@ kernel! {
         },
     }
 }
+
 impl Run<Any> for DeformableConvGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;

@@ -126,6 +126,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for Assign<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -141,6 +142,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for Abs<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -156,6 +158,7 @@ kernel! {
         outputs: { dx: Option<Output<'c>> },
     }
 }
+
 impl Run<Any> for AbsGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -174,6 +177,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for Sign<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -189,6 +193,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for Angle<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -204,6 +209,7 @@ kernel! {
         outputs: { dx: Option<Output<'c>> },
     }
 }
+
 impl Run<Any> for AngleGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let dout = self.dout.view()?;
@@ -221,6 +227,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for Square<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -236,6 +243,7 @@ kernel! {
         outputs: { dx: Option<Output<'c>> },
     }
 }
+
 impl Run<Any> for SquareGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -254,6 +262,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for Reciprocal<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -271,6 +280,7 @@ kernel! {
         outputs: { dx: Option<Output<'c>> },
     }
 }
+
 impl Run<Any> for ReciprocalGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let out = self.out.view()?;
@@ -289,6 +299,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for Sqrt<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -304,6 +315,7 @@ kernel! {
         outputs: { dx: Option<Output<'c>> },
     }
 }
+
 impl Run<Any> for SqrtGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let out = self.out.view()?;
@@ -322,6 +334,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for Rsqrt<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -337,6 +350,7 @@ kernel! {
         outputs: { dx: Option<Output<'c>> },
     }
 }
+
 impl Run<Any> for RsqrtGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let out = self.out.view()?;
@@ -355,6 +369,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for Exp<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -370,6 +385,7 @@ kernel! {
         outputs: { dx: Option<Output<'c>> },
     }
 }
+
 impl Run<Any> for ExpGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let out = self.out.view()?;
@@ -388,6 +404,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for Expm1<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -403,6 +420,7 @@ kernel! {
         outputs: { dx: Option<Output<'c>> },
     }
 }
+
 impl Run<Any> for Expm1Grad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let out = self.out.view()?;
@@ -421,6 +439,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for Log<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -436,6 +455,7 @@ kernel! {
         outputs: { dx: Option<Output<'c>> },
     }
 }
+
 impl Run<Any> for LogGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -454,6 +474,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for Log2<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -469,6 +490,7 @@ kernel! {
         outputs: { dx: Option<Output<'c>> },
     }
 }
+
 impl Run<Any> for Log2Grad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -487,6 +509,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for Log10<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -502,6 +525,7 @@ kernel! {
         outputs: { dx: Option<Output<'c>> },
     }
 }
+
 impl Run<Any> for Log10Grad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -520,6 +544,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for Log1p<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -535,6 +560,7 @@ kernel! {
         outputs: { dx: Option<Output<'c>> },
     }
 }
+
 impl Run<Any> for Log1pGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -553,6 +579,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for LogitUntilV3_2<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -570,6 +597,7 @@ kernel! {
         outputs: { dx: Option<Output<'c>> },
     }
 }
+
 impl Run<Any> for LogitGradUntilV3_2<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -588,6 +616,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for Logit<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -605,6 +634,7 @@ kernel! {
         outputs: { dx: Option<Output<'c>> },
     }
 }
+
 impl Run<Any> for LogitGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -623,6 +653,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for Sin<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -638,6 +669,7 @@ kernel! {
         outputs: { dx: Option<Output<'c>> },
     }
 }
+
 impl Run<Any> for SinGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -656,6 +688,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for Cos<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -671,6 +704,7 @@ kernel! {
         outputs: { dx: Option<Output<'c>> },
     }
 }
+
 impl Run<Any> for CosGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -689,6 +723,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for Tan<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -704,6 +739,7 @@ kernel! {
         outputs: { dx: Option<Output<'c>> },
     }
 }
+
 impl Run<Any> for TanGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -722,6 +758,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for Asin<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -737,6 +774,7 @@ kernel! {
         outputs: { dx: Option<Output<'c>> },
     }
 }
+
 impl Run<Any> for AsinGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -755,6 +793,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for Acos<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -770,6 +809,7 @@ kernel! {
         outputs: { dx: Option<Output<'c>> },
     }
 }
+
 impl Run<Any> for AcosGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -788,6 +828,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for Atan<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -803,6 +844,7 @@ kernel! {
         outputs: { dx: Option<Output<'c>> },
     }
 }
+
 impl Run<Any> for AtanGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -821,6 +863,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for Sinh<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -836,6 +879,7 @@ kernel! {
         outputs: { dx: Option<Output<'c>> },
     }
 }
+
 impl Run<Any> for SinhGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -854,6 +898,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for Cosh<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -869,6 +914,7 @@ kernel! {
         outputs: { dx: Option<Output<'c>> },
     }
 }
+
 impl Run<Any> for CoshGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -887,6 +933,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for Asinh<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -902,6 +949,7 @@ kernel! {
         outputs: { dx: Option<Output<'c>> },
     }
 }
+
 impl Run<Any> for AsinhGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -920,6 +968,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for Acosh<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -935,6 +984,7 @@ kernel! {
         outputs: { dx: Option<Output<'c>> },
     }
 }
+
 impl Run<Any> for AcoshGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -953,6 +1003,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for Atanh<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -968,6 +1019,7 @@ kernel! {
         outputs: { dx: Option<Output<'c>> },
     }
 }
+
 impl Run<Any> for AtanhGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -986,6 +1038,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for Erf<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -1001,6 +1054,7 @@ kernel! {
         outputs: { dx: Option<Output<'c>> },
     }
 }
+
 impl Run<Any> for ErfGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -1019,6 +1073,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for Lgamma<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -1034,6 +1089,7 @@ kernel! {
         outputs: { dx: Option<Output<'c>> },
     }
 }
+
 impl Run<Any> for LgammaGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -1052,6 +1108,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for Gammaln<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -1067,6 +1124,7 @@ kernel! {
         outputs: { dx: Option<Output<'c>> },
     }
 }
+
 impl Run<Any> for GammalnGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -1085,6 +1143,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for Digamma<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -1100,6 +1159,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for Floor<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -1115,6 +1175,7 @@ kernel! {
         outputs: { dx: Option<Output<'c>> },
     }
 }
+
 impl Run<Any> for FloorGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let dout = self.dout.view()?;
@@ -1132,6 +1193,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for Ceil<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -1147,6 +1209,7 @@ kernel! {
         outputs: { dx: Option<Output<'c>> },
     }
 }
+
 impl Run<Any> for CeilGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let dout = self.dout.view()?;
@@ -1164,6 +1227,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for Trunc<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -1179,6 +1243,7 @@ kernel! {
         outputs: { dx: Option<Output<'c>> },
     }
 }
+
 impl Run<Any> for TruncGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let dout = self.dout.view()?;
@@ -1196,6 +1261,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for RoundUntilV2_6<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -1213,6 +1279,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for Round<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -1230,6 +1297,7 @@ kernel! {
         outputs: { dx: Option<Output<'c>> },
     }
 }
+
 impl Run<Any> for RoundGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let dout = self.dout.view()?;
@@ -1247,6 +1315,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for Rint<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -1264,6 +1333,7 @@ kernel! {
         outputs: { dx: Option<Output<'c>> },
     }
 }
+
 impl Run<Any> for RintGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let dout = self.dout.view()?;
@@ -1281,6 +1351,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for ScaleUntilV2_6<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -1308,6 +1379,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for Scale<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -1332,6 +1404,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for Increment<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -1349,6 +1422,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for Pow<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -1367,6 +1441,7 @@ kernel! {
         outputs: { dx: Option<Output<'c>> },
     }
 }
+
 impl Run<Any> for PowGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -1386,6 +1461,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for Clip<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -1405,6 +1481,7 @@ kernel! {
         outputs: { dx: Option<Output<'c>> },
     }
 }
+
 impl Run<Any> for ClipGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -1425,6 +1502,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for DivScale<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;

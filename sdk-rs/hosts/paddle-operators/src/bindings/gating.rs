@@ -27,6 +27,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for Swiglu<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -44,6 +45,7 @@ kernel! {
         outputs: { dx: Option<Output<'c>>, dgated: Option<Output<'c>> },
     }
 }
+
 impl Run<Any> for SwigluGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;

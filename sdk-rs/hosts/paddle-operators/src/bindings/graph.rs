@@ -39,6 +39,7 @@ kernel! {
         outputs: { out: Output<'c>, dst_count: Output<'c> },
     }
 }
+
 impl Run<Any> for SendURecv<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -98,6 +99,7 @@ kernel! {
         outputs: { dx: Output<'c> },
     }
 }
+
 impl Run<Any> for SendURecvGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -129,6 +131,7 @@ kernel! {
         outputs: { out: Output<'c>, dst_count: Output<'c> },
     }
 }
+
 impl Run<Any> for SendUeRecv<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -202,6 +205,7 @@ kernel! {
         outputs: { dx: Option<Output<'c>>, dy: Option<Output<'c>> },
     }
 }
+
 impl Run<Any> for SendUeRecvGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -238,6 +242,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for SendUv<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -269,6 +274,7 @@ kernel! {
         outputs: { dx: Option<Output<'c>>, dy: Option<Output<'c>> },
     }
 }
+
 impl Run<Any> for SendUvGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -302,6 +308,7 @@ kernel! {
         outputs: { out: Output<'c>, summed_ids: Output<'c> },
     }
 }
+
 impl Run<Any> for SegmentPool<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -336,6 +343,7 @@ kernel! {
         outputs: { dx: Output<'c> },
     }
 }
+
 impl Run<Any> for SegmentPoolGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;

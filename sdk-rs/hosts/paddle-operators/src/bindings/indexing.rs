@@ -41,6 +41,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for Embedding<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -58,6 +59,7 @@ kernel! {
         outputs: { dweight: Output<'c> },
     }
 }
+
 impl Run<Any> for EmbeddingGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -77,6 +79,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for Gather<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -96,6 +99,7 @@ kernel! {
         outputs: { dx: Output<'c> },
     }
 }
+
 impl Run<Any> for GatherGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let index = self.index.view()?;
@@ -114,6 +118,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for GatherNd<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -131,6 +136,7 @@ kernel! {
         outputs: { dx: Output<'c> },
     }
 }
+
 impl Run<Any> for GatherNdGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let index = self.index.view()?;
@@ -148,6 +154,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for IndexSelect<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -165,6 +172,7 @@ kernel! {
         outputs: { dx: Output<'c> },
     }
 }
+
 impl Run<Any> for IndexSelectGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let index = self.index.view()?;
@@ -184,6 +192,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for IndexSample<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -201,6 +210,7 @@ kernel! {
         outputs: { dx: Output<'c> },
     }
 }
+
 impl Run<Any> for IndexSampleGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let index = self.index.view()?;
@@ -218,6 +228,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for OneHot<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -234,6 +245,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for TakeAlongAxis<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -253,6 +265,7 @@ kernel! {
         outputs: { dx: Output<'c> },
     }
 }
+
 impl Run<Any> for TakeAlongAxisGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let index = self.index.view()?;
@@ -272,6 +285,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for MaskedSelect<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -291,6 +305,7 @@ kernel! {
         outputs: { dx: Output<'c> },
     }
 }
+
 impl Run<Any> for MaskedSelectGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let mask = self.mask.view()?;
@@ -308,6 +323,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for Nonzero<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;

@@ -111,6 +111,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for NearestInterpUntilV3_2<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -187,6 +188,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for NearestInterp<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -263,6 +265,7 @@ kernel! {
         outputs: { dx: Output<'c> },
     }
 }
+
 impl Run<Any> for NearestInterpGradUntilV3_2<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let size_tensor = self
@@ -315,6 +318,7 @@ kernel! {
         outputs: { dx: Output<'c> },
     }
 }
+
 impl Run<Any> for NearestInterpGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let size_tensor = self
@@ -365,6 +369,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for LinearInterpUntilV3_2<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -441,6 +446,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for LinearInterp<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -517,6 +523,7 @@ kernel! {
         outputs: { dx: Output<'c> },
     }
 }
+
 impl Run<Any> for LinearInterpGradUntilV3_2<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let size_tensor = self
@@ -569,6 +576,7 @@ kernel! {
         outputs: { dx: Output<'c> },
     }
 }
+
 impl Run<Any> for LinearInterpGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let size_tensor = self
@@ -619,6 +627,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for BilinearInterpUntilV3_2<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -695,6 +704,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for BilinearInterp<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -771,6 +781,7 @@ kernel! {
         outputs: { dx: Output<'c> },
     }
 }
+
 impl Run<Any> for BilinearInterpGradUntilV3_2<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let size_tensor = self
@@ -823,6 +834,7 @@ kernel! {
         outputs: { dx: Output<'c> },
     }
 }
+
 impl Run<Any> for BilinearInterpGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let size_tensor = self
@@ -873,6 +885,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for TrilinearInterpUntilV3_2<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -949,6 +962,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for TrilinearInterp<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -1025,6 +1039,7 @@ kernel! {
         outputs: { dx: Output<'c> },
     }
 }
+
 impl Run<Any> for TrilinearInterpGradUntilV3_2<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let size_tensor = self
@@ -1077,6 +1092,7 @@ kernel! {
         outputs: { dx: Output<'c> },
     }
 }
+
 impl Run<Any> for TrilinearInterpGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let size_tensor = self
@@ -1127,6 +1143,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for BicubicInterpUntilV3_2<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -1203,6 +1220,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for BicubicInterp<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -1279,6 +1297,7 @@ kernel! {
         outputs: { dx: Output<'c> },
     }
 }
+
 impl Run<Any> for BicubicInterpGradUntilV3_2<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let size_tensor = self
@@ -1331,6 +1350,7 @@ kernel! {
         outputs: { dx: Output<'c> },
     }
 }
+
 impl Run<Any> for BicubicInterpGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let size_tensor = self

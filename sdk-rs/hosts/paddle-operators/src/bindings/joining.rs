@@ -31,6 +31,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for Concat<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.into_iter().map(Tensor::view).collect::<Result<Vec<_>>>()?;
@@ -49,6 +50,7 @@ kernel! {
         outputs: { out: Vec<Option<Output<'c>>> },
     }
 }
+
 impl Run<Any> for Split<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -67,6 +69,7 @@ kernel! {
         outputs: { out: Vec<Option<Output<'c>>> },
     }
 }
+
 impl Run<Any> for SplitWithNum<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -85,6 +88,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for Stack<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.into_iter().map(Tensor::view).collect::<Result<Vec<_>>>()?;
@@ -101,6 +105,7 @@ kernel! {
         outputs: { out: Vec<Option<Output<'c>>> },
     }
 }
+
 impl Run<Any> for StackGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -118,6 +123,7 @@ kernel! {
         outputs: { out: Vec<Option<Output<'c>>> },
     }
 }
+
 impl Run<Any> for Unstack<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -135,6 +141,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for UnstackGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.into_iter().map(Tensor::view).collect::<Result<Vec<_>>>()?;
@@ -151,6 +158,7 @@ kernel! {
         outputs: { out: Vec<Option<Output<'c>>> },
     }
 }
+
 impl Run<Any> for Unbind<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -168,6 +176,7 @@ kernel! {
         outputs: { out: Vec<Option<Output<'c>>> },
     }
 }
+
 impl Run<Any> for Meshgrid<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.into_iter().map(Tensor::view).collect::<Result<Vec<_>>>()?;
@@ -185,6 +194,7 @@ kernel! {
         outputs: { dx: Vec<Option<Output<'c>>> },
     }
 }
+
 impl Run<Any> for MeshgridGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let dout = self.dout.into_iter().map(Tensor::view).collect::<Result<Vec<_>>>()?;

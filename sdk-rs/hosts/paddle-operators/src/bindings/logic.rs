@@ -43,6 +43,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for LogicalAnd<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let a = self.a.view()?;
@@ -59,6 +60,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for LogicalOr<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let a = self.a.view()?;
@@ -75,6 +77,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for LogicalXor<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let a = self.a.view()?;
@@ -91,6 +94,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for LogicalNot<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -106,6 +110,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for BitwiseAnd<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let a = self.a.view()?;
@@ -124,6 +129,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for BitwiseOr<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let a = self.a.view()?;
@@ -142,6 +148,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for BitwiseXor<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let a = self.a.view()?;
@@ -160,6 +167,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for BitwiseNot<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -177,6 +185,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for Where<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let condition = self.condition.view()?;
@@ -196,6 +205,7 @@ kernel! {
         outputs: { da: Option<Output<'c>>, db: Option<Output<'c>> },
     }
 }
+
 impl Run<Any> for WhereGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let condition = self.condition.view()?;
@@ -223,6 +233,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for MaskedFill<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -242,6 +253,7 @@ kernel! {
         outputs: { dx: Option<Output<'c>>, dvalue: Option<Output<'c>> },
     }
 }
+
 impl Run<Any> for MaskedFillGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let mask = self.mask.view()?;
@@ -266,6 +278,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for BitwiseLeftShift<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let a = self.a.view()?;

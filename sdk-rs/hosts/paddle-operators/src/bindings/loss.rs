@@ -46,6 +46,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for BceLoss<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -64,6 +65,7 @@ kernel! {
         outputs: { dx: Option<Output<'c>> },
     }
 }
+
 impl Run<Any> for BceLossGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -83,6 +85,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for LogLoss<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -101,6 +104,7 @@ kernel! {
         outputs: { dx: Option<Output<'c>> },
     }
 }
+
 impl Run<Any> for LogLossGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -126,6 +130,7 @@ kernel! {
         outputs: { softmax: Option<Output<'c>>, loss: Option<Output<'c>> },
     }
 }
+
 impl Run<Any> for CrossEntropyWithSoftmax<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let logits = self.logits.view()?;
@@ -165,6 +170,7 @@ kernel! {
         outputs: { dlogits: Output<'c> },
     }
 }
+
 impl Run<Any> for CrossEntropyWithSoftmaxGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let label = self.label.view()?;
@@ -197,6 +203,7 @@ kernel! {
         outputs: { out: Output<'c>, total_weight: Option<Output<'c>> },
     }
 }
+
 impl Run<Any> for NllLoss<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -234,6 +241,7 @@ kernel! {
         outputs: { dx: Output<'c> },
     }
 }
+
 impl Run<Any> for NllLossGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let label = self.label.view()?;
@@ -264,6 +272,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for LabelSmooth<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let label = self.label.view()?;
@@ -289,6 +298,7 @@ kernel! {
         outputs: { dlabel: Option<Output<'c>> },
     }
 }
+
 impl Run<Any> for LabelSmoothGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let dout = self.dout.view()?;
@@ -311,6 +321,7 @@ kernel! {
         outputs: { loss: Output<'c>, gradient: Output<'c> },
     }
 }
+
 impl Run<Any> for Warpctc<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let logits = self.logits.view()?;
@@ -369,6 +380,7 @@ kernel! {
         outputs: { dlogits: Output<'c> },
     }
 }
+
 impl Run<Any> for WarpctcGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let logits_length = self.logits_length.map(Tensor::view).transpose()?;
@@ -396,6 +408,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for SigmoidCrossEntropyWithLogits<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -424,6 +437,7 @@ kernel! {
         outputs: { dx: Output<'c> },
     }
 }
+
 impl Run<Any> for SigmoidCrossEntropyWithLogitsGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;

@@ -44,6 +44,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for Matmul<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let a = self.a.view()?;
@@ -67,6 +68,7 @@ kernel! {
         outputs: { da: Option<Output<'c>>, db: Option<Output<'c>> },
     }
 }
+
 impl Run<Any> for MatmulGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let a = self.a.view()?;
@@ -97,6 +99,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for Bmm<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let a = self.a.view()?;
@@ -116,6 +119,7 @@ kernel! {
         outputs: { da: Option<Output<'c>>, db: Option<Output<'c>> },
     }
 }
+
 impl Run<Any> for BmmGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let a = self.a.view()?;
@@ -137,6 +141,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for Mv<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let a = self.a.view()?;
@@ -156,6 +161,7 @@ kernel! {
         outputs: { da: Option<Output<'c>>, db: Option<Output<'c>> },
     }
 }
+
 impl Run<Any> for MvGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let a = self.a.view()?;
@@ -177,6 +183,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for Dot<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -194,6 +201,7 @@ kernel! {
         outputs: { dx: Option<Output<'c>>, dother: Option<Output<'c>> },
     }
 }
+
 impl Run<Any> for DotGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -216,6 +224,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for Cross<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -233,6 +242,7 @@ kernel! {
         outputs: { dx: Option<Output<'c>>, dother: Option<Output<'c>> },
     }
 }
+
 impl Run<Any> for CrossGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -255,6 +265,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for Kron<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -272,6 +283,7 @@ kernel! {
         outputs: { dx: Option<Output<'c>>, dother: Option<Output<'c>> },
     }
 }
+
 impl Run<Any> for KronGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -294,6 +306,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for MatmulWithFlatten<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let a = self.a.view()?;
@@ -320,6 +333,7 @@ kernel! {
         outputs: { da: Option<Output<'c>>, db: Option<Output<'c>> },
     }
 }
+
 impl Run<Any> for MatmulWithFlattenGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let a = self.a.view()?;
@@ -350,6 +364,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for Addmm<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let input = self.input.view()?;
@@ -370,6 +385,7 @@ kernel! {
         outputs: { dinput: Option<Output<'c>>, da: Option<Output<'c>>, db: Option<Output<'c>> },
     }
 }
+
 impl Run<Any> for AddmmGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let a = self.a.view()?;
@@ -403,6 +419,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for Baddbmm<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let input = self.input.view()?;
@@ -423,6 +440,7 @@ kernel! {
         outputs: { dinput: Option<Output<'c>>, da: Option<Output<'c>>, db: Option<Output<'c>> },
     }
 }
+
 impl Run<Any> for BaddbmmGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let a = self.a.view()?;
@@ -456,6 +474,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for EinsumInfer<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let operands = self.operands.into_iter().map(Tensor::view).collect::<Result<Vec<_>>>()?;

@@ -52,6 +52,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for Softmax<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -68,6 +69,7 @@ kernel! {
         outputs: { dx: Output<'c> },
     }
 }
+
 impl Run<Any> for SoftmaxGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let out = self.out.view()?;
@@ -87,6 +89,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for FusedSoftmaxMask<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -104,6 +107,7 @@ kernel! {
         outputs: { dx: Output<'c> },
     }
 }
+
 impl Run<Any> for FusedSoftmaxMaskGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let out = self.out.view()?;
@@ -121,6 +125,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for FusedSoftmaxMaskUpperTriangle<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -137,6 +142,7 @@ kernel! {
         outputs: { dx: Output<'c> },
     }
 }
+
 impl Run<Any> for FusedSoftmaxMaskUpperTriangleGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let out = self.out.view()?;
@@ -154,6 +160,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for LogSoftmax<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -170,6 +177,7 @@ kernel! {
         outputs: { dx: Output<'c> },
     }
 }
+
 impl Run<Any> for LogSoftmaxGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let out = self.out.view()?;
@@ -189,6 +197,7 @@ kernel! {
         outputs: { out: Output<'c>, mean: Option<Output<'c>>, variance: Option<Output<'c>> },
     }
 }
+
 impl Run<Any> for LayerNorm<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -229,6 +238,7 @@ kernel! {
         outputs: { dx: Option<Output<'c>>, dscale: Option<Output<'c>>, dbias: Option<Output<'c>> },
     }
 }
+
 impl Run<Any> for LayerNormGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -269,6 +279,7 @@ kernel! {
         outputs: { out: Output<'c>, mean: Option<Output<'c>>, variance: Option<Output<'c>> },
     }
 }
+
 impl Run<Any> for GroupNormUntilV3_2<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -305,6 +316,7 @@ kernel! {
         outputs: { out: Output<'c>, mean: Option<Output<'c>>, variance: Option<Output<'c>> },
     }
 }
+
 impl Run<Any> for GroupNorm<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -349,6 +361,7 @@ kernel! {
         outputs: { dx: Option<Output<'c>>, dscale: Option<Output<'c>>, dbias: Option<Output<'c>> },
     }
 }
+
 impl Run<Any> for GroupNormGradUntilV3_2<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -400,6 +413,7 @@ kernel! {
         outputs: { dx: Option<Output<'c>>, dscale: Option<Output<'c>>, dbias: Option<Output<'c>> },
     }
 }
+
 impl Run<Any> for GroupNormGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -447,6 +461,7 @@ kernel! {
         },
     }
 }
+
 impl Run<Any> for InstanceNorm<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -486,6 +501,7 @@ kernel! {
         outputs: { dx: Option<Output<'c>>, dscale: Option<Output<'c>>, dbias: Option<Output<'c>> },
     }
 }
+
 impl Run<Any> for InstanceNormGradUntilV3_0<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -531,6 +547,7 @@ kernel! {
         outputs: { dx: Option<Output<'c>>, dscale: Option<Output<'c>>, dbias: Option<Output<'c>> },
     }
 }
+
 impl Run<Any> for InstanceNormGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -586,6 +603,7 @@ kernel! {
         outputs: { dx: Option<Output<'c>>, dscale: Option<Output<'c>>, dbias: Option<Output<'c>> },
     }
 }
+
 impl Run<Any> for BatchNormGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;

@@ -63,6 +63,7 @@ kernel! {
         outputs: { param_out: Output<'c>, master_param_out: Option<Output<'c>> },
     }
 }
+
 impl Run<Any> for Sgd<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let param = self.param.view()?;
@@ -113,6 +114,7 @@ kernel! {
         },
     }
 }
+
 impl Run<Any> for Momentum<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let param = self.param.view()?;
@@ -182,6 +184,7 @@ kernel! {
         },
     }
 }
+
 impl Run<Any> for AdamUntilV2_6<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let param = self.param.view()?;
@@ -277,6 +280,7 @@ kernel! {
         },
     }
 }
+
 impl Run<Any> for Adam<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let param = self.param.view()?;
@@ -376,6 +380,7 @@ kernel! {
         },
     }
 }
+
 impl Run<Any> for AdamwUntilV2_6<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let param = self.param.view()?;
@@ -477,6 +482,7 @@ kernel! {
         },
     }
 }
+
 impl Run<Any> for Adamw<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let param = self.param.view()?;
@@ -561,6 +567,7 @@ kernel! {
         },
     }
 }
+
 impl Run<Any> for Adagrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let param = self.param.view()?;
@@ -604,6 +611,7 @@ kernel! {
         outputs: { param_out: Output<'c>, moment_out: Output<'c> },
     }
 }
+
 impl Run<Any> for DecayedAdagrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let param = self.param.view()?;
@@ -648,6 +656,7 @@ kernel! {
         },
     }
 }
+
 impl Run<Any> for Adadelta<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let param = self.param.view()?;
@@ -707,6 +716,7 @@ kernel! {
         },
     }
 }
+
 impl Run<Any> for Adamax<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let param = self.param.view()?;
@@ -775,6 +785,7 @@ kernel! {
         },
     }
 }
+
 impl Run<Any> for Rmsprop<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let param = self.param.view()?;
@@ -852,6 +863,7 @@ kernel! {
         },
     }
 }
+
 impl Run<Any> for Lamb<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let param = self.param.view()?;
@@ -938,6 +950,7 @@ kernel! {
         },
     }
 }
+
 impl Run<Any> for Nadam<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let param = self.param.view()?;
@@ -1016,6 +1029,7 @@ kernel! {
         },
     }
 }
+
 impl Run<Any> for Radam<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let param = self.param.view()?;
@@ -1087,6 +1101,7 @@ kernel! {
         },
     }
 }
+
 impl Run<Any> for Rprop<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let param = self.param.view()?;
@@ -1143,6 +1158,7 @@ kernel! {
         },
     }
 }
+
 impl Run<Any> for Asgd<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let param = self.param.view()?;
@@ -1201,6 +1217,7 @@ kernel! {
         },
     }
 }
+
 impl Run<Any> for AverageAccumulates<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let param = self.param.view()?;

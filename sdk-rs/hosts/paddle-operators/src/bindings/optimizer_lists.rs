@@ -59,6 +59,7 @@ kernel! {
         },
     }
 }
+
 impl Run<Any> for MergedMomentum<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let param = self.param.into_iter().map(Tensor::view).collect::<Result<Vec<_>>>()?;
@@ -126,6 +127,7 @@ kernel! {
         },
     }
 }
+
 impl Run<Any> for LarsMomentum<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let param = self.param.into_iter().map(Tensor::view).collect::<Result<Vec<_>>>()?;
@@ -197,6 +199,7 @@ kernel! {
         },
     }
 }
+
 impl Run<Any> for MergedAdamUntilV2_6<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let param = self.param.into_iter().map(Tensor::view).collect::<Result<Vec<_>>>()?;
@@ -290,6 +293,7 @@ kernel! {
         },
     }
 }
+
 impl Run<Any> for MergedAdam<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let param = self.param.into_iter().map(Tensor::view).collect::<Result<Vec<_>>>()?;
@@ -390,6 +394,7 @@ kernel! {
         },
     }
 }
+
 impl Run<Any> for FusedAdamUntilV2_6<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let param = self.param.into_iter().map(Tensor::view).collect::<Result<Vec<_>>>()?;
@@ -491,6 +496,7 @@ kernel! {
         },
     }
 }
+
 impl Run<Any> for FusedAdam<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let param = self.param.into_iter().map(Tensor::view).collect::<Result<Vec<_>>>()?;
@@ -569,6 +575,7 @@ kernel! {
         outputs: { outs: Vec<Option<Output<'c>>>, found_infinite: Output<'c> },
     }
 }
+
 impl Run<Any> for CheckFiniteAndUnscale<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let xs = self.xs.into_iter().map(Tensor::view).collect::<Result<Vec<_>>>()?;
@@ -607,6 +614,7 @@ kernel! {
         },
     }
 }
+
 impl Run<Any> for UpdateLossScaling<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let xs = self.xs.into_iter().map(Tensor::view).collect::<Result<Vec<_>>>()?;

@@ -91,6 +91,7 @@ kernel! {
         outputs: { out: Output<'c>, out_scale: Output<'c> },
     }
 }
+
 impl Run<Any> for FakeQuantizeAbsMax<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -121,6 +122,7 @@ kernel! {
         outputs: { out: Output<'c>, out_scale: Output<'c> },
     }
 }
+
 impl Run<Any> for FakeQuantizeDequantizeAbsMax<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -151,6 +153,7 @@ kernel! {
         outputs: { dx: Option<Output<'c>> },
     }
 }
+
 impl Run<Any> for FakeQuantizeDequantizeAbsMaxGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let dout = self.dout.view()?;
@@ -168,6 +171,7 @@ kernel! {
         outputs: { out: Output<'c>, out_scale: Output<'c> },
     }
 }
+
 impl Run<Any> for FakeChannelWiseQuantizeDequantizeAbsMax<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -198,6 +202,7 @@ kernel! {
         outputs: { dx: Option<Output<'c>> },
     }
 }
+
 impl Run<Any> for FakeChannelWiseQuantizeDequantizeAbsMaxGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let dout = self.dout.view()?;
@@ -225,6 +230,7 @@ kernel! {
         },
     }
 }
+
 impl Run<Any> for FakeQuantizeMovingAverageAbsMax<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -279,6 +285,7 @@ kernel! {
         },
     }
 }
+
 impl Run<Any> for FakeQuantizeDequantizeMovingAverageAbsMax<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -323,6 +330,7 @@ kernel! {
         outputs: { dx: Option<Output<'c>> },
     }
 }
+
 impl Run<Any> for FakeQuantizeDequantizeMovingAverageAbsMaxGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let dout = self.dout.view()?;
@@ -345,6 +353,7 @@ kernel! {
         },
     }
 }
+
 impl Run<Any> for MovingAverageAbsMaxScale<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -382,6 +391,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for FakeDequantizeMaxAbs<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -412,6 +422,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for FakeChannelWiseDequantizeMaxAbs<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -461,6 +472,7 @@ kernel! {
         },
     }
 }
+
 impl Run<Any> for QuantizeLinear<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -512,6 +524,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for QuantizeLinearDeprecatedInfer<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -560,6 +573,7 @@ kernel! {
         },
     }
 }
+
 impl Run<Any> for QuantizeLinearDeprecatedTrain<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -620,6 +634,7 @@ kernel! {
         },
     }
 }
+
 impl Run<Any> for DequantizeLinearUntilV2_6<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -669,6 +684,7 @@ kernel! {
         },
     }
 }
+
 impl Run<Any> for DequantizeLinear<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -706,6 +722,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for DequantizeLinearDeprecated<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;

@@ -43,6 +43,7 @@ kernel! {
         },
     }
 }
+
 impl Run<Any> for Rnn<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -148,6 +149,7 @@ kernel! {
         },
     }
 }
+
 impl Run<Any> for RnnGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;

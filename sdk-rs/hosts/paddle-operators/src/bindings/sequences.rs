@@ -35,6 +35,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for GatherTree<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let ids = self.ids.view()?;
@@ -52,6 +53,7 @@ kernel! {
         outputs: { scores: Output<'c>, path: Output<'c> },
     }
 }
+
 impl Run<Any> for ViterbiDecode<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let potentials = self.potentials.view()?;
@@ -106,6 +108,7 @@ kernel! {
         outputs: { sequencenum: Output<'c>, out: Output<'c> },
     }
 }
+
 impl Run<Any> for EditDistance<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let hyps = self.hyps.view()?;
@@ -164,6 +167,7 @@ kernel! {
         outputs: { loss: Output<'c>, gradient: Output<'c> },
     }
 }
+
 impl Run<Any> for Warprnnt<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let input = self.input.view()?;
@@ -225,6 +229,7 @@ kernel! {
         outputs: { dinput: Output<'c> },
     }
 }
+
 impl Run<Any> for WarprnntGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let gradient = self.gradient.view()?;

@@ -54,6 +54,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for StridedSlice<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -88,6 +89,7 @@ kernel! {
         outputs: { dx: Output<'c> },
     }
 }
+
 impl Run<Any> for StridedSliceGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let dout = self.dout.view()?;
@@ -117,6 +119,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for Crop<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -139,6 +142,7 @@ kernel! {
         outputs: { dx: Output<'c> },
     }
 }
+
 impl Run<Any> for CropGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -166,6 +170,7 @@ kernel! {
         outputs: { dx: Option<Output<'c>>, dvalues: Option<Output<'c>> },
     }
 }
+
 impl Run<Any> for SetValueGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let dout = self.dout.view()?;
@@ -209,6 +214,7 @@ kernel! {
         outputs: { dx: Option<Output<'c>> },
     }
 }
+
 impl Run<Any> for SetValueWithScalarGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let dout = self.dout.view()?;
@@ -240,6 +246,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for Flip<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -257,6 +264,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for Reverse<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -273,6 +281,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for Roll<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -289,6 +298,7 @@ kernel! {
         outputs: { dx: Output<'c> },
     }
 }
+
 impl Run<Any> for RollGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let dout = self.dout.view()?;
@@ -305,6 +315,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for Transpose<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -322,6 +333,7 @@ kernel! {
         outputs: { dx: Output<'c> },
     }
 }
+
 impl Run<Any> for TransposeGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let dout = self.dout.view()?;
@@ -339,6 +351,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for Multiplex<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.into_iter().map(Tensor::view).collect::<Result<Vec<_>>>()?;
@@ -356,6 +369,7 @@ kernel! {
         outputs: { dx: Vec<Option<Output<'c>>> },
     }
 }
+
 impl Run<Any> for MultiplexGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let ids = self.ids.view()?;

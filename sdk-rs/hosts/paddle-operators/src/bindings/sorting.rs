@@ -73,6 +73,7 @@ kernel! {
         outputs: { out: Output<'c>, indices: Output<'c> },
     }
 }
+
 impl Run<Any> for ArgsortUntilV2_6<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -92,6 +93,7 @@ kernel! {
         outputs: { out: Output<'c>, indices: Output<'c> },
     }
 }
+
 impl Run<Any> for Argsort<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -111,6 +113,7 @@ kernel! {
         outputs: { dx: Output<'c> },
     }
 }
+
 impl Run<Any> for ArgsortGradUntilV2_6<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let indices = self.indices.view()?;
@@ -130,6 +133,7 @@ kernel! {
         outputs: { dx: Output<'c> },
     }
 }
+
 impl Run<Any> for ArgsortGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let indices = self.indices.view()?;
@@ -149,6 +153,7 @@ kernel! {
         outputs: { out: Output<'c>, indices: Output<'c> },
     }
 }
+
 impl Run<Any> for Topk<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -191,6 +196,7 @@ kernel! {
         outputs: { dx: Output<'c> },
     }
 }
+
 impl Run<Any> for TopkGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let indices = self.indices.view()?;
@@ -210,6 +216,7 @@ kernel! {
         outputs: { out: Output<'c>, indices: Output<'c> },
     }
 }
+
 impl Run<Any> for KthvalueUntilV3_0<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -239,6 +246,7 @@ kernel! {
         outputs: { out: Output<'c>, indices: Output<'c> },
     }
 }
+
 impl Run<Any> for Kthvalue<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -264,6 +272,7 @@ kernel! {
         outputs: { dx: Output<'c> },
     }
 }
+
 impl Run<Any> for KthvalueGradUntilV3_0<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let indices = self.indices.view()?;
@@ -283,6 +292,7 @@ kernel! {
         outputs: { dx: Output<'c> },
     }
 }
+
 impl Run<Any> for KthvalueGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let indices = self.indices.view()?;
@@ -302,6 +312,7 @@ kernel! {
         outputs: { out: Output<'c>, indices: Output<'c> },
     }
 }
+
 impl Run<Any> for Mode<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -321,6 +332,7 @@ kernel! {
         outputs: { dx: Output<'c> },
     }
 }
+
 impl Run<Any> for ModeGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let indices = self.indices.view()?;
@@ -340,6 +352,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for Searchsorted<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let sorted_sequence = self.sorted_sequence.view()?;
@@ -359,6 +372,7 @@ kernel! {
         outputs: { out: Output<'c>, indices: Output<'c> },
     }
 }
+
 impl Run<Any> for Median<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -389,6 +403,7 @@ kernel! {
         outputs: { dx: Output<'c> },
     }
 }
+
 impl Run<Any> for MedianGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -422,6 +437,7 @@ kernel! {
         outputs: { out: Output<'c>, indices: Output<'c> },
     }
 }
+
 impl Run<Any> for Nanmedian<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -452,6 +468,7 @@ kernel! {
         outputs: { dx: Output<'c> },
     }
 }
+
 impl Run<Any> for NanmedianGradUntilV2_6<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let indices = self.indices.view()?;
@@ -477,6 +494,7 @@ kernel! {
         outputs: { dx: Output<'c> },
     }
 }
+
 impl Run<Any> for NanmedianGradUntilV3_1<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let indices = self.indices.view()?;
@@ -502,6 +520,7 @@ kernel! {
         outputs: { dx: Output<'c> },
     }
 }
+
 impl Run<Any> for NanmedianGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;

@@ -31,6 +31,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for Erfinv<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -47,6 +48,7 @@ kernel! {
         outputs: { dx: Output<'c> },
     }
 }
+
 impl Run<Any> for ErfinvGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let out = self.out.view()?;
@@ -65,6 +67,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for I0<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -81,6 +84,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for Polygamma<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -97,6 +101,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for Gammaincc<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let a = self.a.view()?;
@@ -114,6 +119,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for Renorm<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;

@@ -27,6 +27,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for GridSample<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -56,6 +57,7 @@ kernel! {
         outputs: { dx: Option<Output<'c>>, dgrid: Option<Output<'c>> },
     }
 }
+
 impl Run<Any> for GridSampleGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -95,6 +97,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for RoiAlign<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let x = self.x.view()?;
@@ -139,6 +142,7 @@ kernel! {
         outputs: { dx: Output<'c> },
     }
 }
+
 impl Run<Any> for RoiAlignGrad<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let boxes = self.boxes.view()?;
@@ -172,6 +176,7 @@ kernel! {
         outputs: { out: Output<'c> },
     }
 }
+
 impl Run<Any> for Nms<'_> {
     fn run(self, call: &Call) -> Result<()> {
         let boxes = self.boxes.view()?;

@@ -6,7 +6,8 @@
 use std::io::Write;
 use std::process::{Command, Stdio};
 
-use super::emitter::EmitError;
+use super::file;
+use crate::emit::EmitError;
 use crate::out::Output;
 
 /// The maximum width of a line of Rust.
@@ -34,11 +35,8 @@ pub fn format(mut outputs: Vec<&mut Output>) -> Result<(), EmitError> {
     let mut lines = formatted.lines();
     for output in &mut outputs {
         lines.find(|line| *line == HEAD).ok_or_else(|| EmitError::Rust("rustfmt lost a file".to_owned()))?;
-        output.text = lines
-            .by_ref()
-            .take_while(|line| *line != END)
-            .map(|line| format!("{}\n", line.strip_prefix(MARGIN).unwrap_or(line)))
-            .collect();
+        let file = lines.by_ref().take_while(|line| *line != END);
+        output.text = file::lay_out(file.map(|line| line.strip_prefix(MARGIN).unwrap_or(line)));
     }
     Ok(())
 }
