@@ -32,7 +32,7 @@ use source::{Files, Sources};
 
 /// A spec that keeps every rule.
 #[derive(Debug)]
-pub struct Loaded {
+pub struct CheckedSpec {
     /// The model.
     pub spec: Spec,
     /// The files it came from.
@@ -41,14 +41,14 @@ pub struct Loaded {
 
 /// The errors of a spec.
 #[derive(Debug)]
-pub struct Mistakes {
+pub struct InvalidSpec {
     /// Every mistake, by file and place.
     pub diagnostics: Vec<Diagnostic>,
     /// The files they are in.
     pub sources: Sources,
 }
 
-impl Mistakes {
+impl InvalidSpec {
     /// Renders the diagnostics as a compiler would show them.
     pub fn render(&self, colour: bool) -> String {
         diagnostic::render(&self.sources, &self.diagnostics, colour)
@@ -59,13 +59,13 @@ impl Mistakes {
 ///
 /// # Errors
 /// All mistakes at once.
-pub fn load(files: &dyn Files) -> Result<Loaded, Box<Mistakes>> {
+pub fn load(files: &dyn Files) -> Result<CheckedSpec, Box<InvalidSpec>> {
     let model::lower::Lowered { sources, spec, mut diagnostics } = model::lower::lower(files);
     if let Some(spec) = &spec {
         check::check(spec, &sources, &mut diagnostics);
     }
     match spec {
-        Some(spec) if diagnostics.is_empty() => Ok(Loaded { spec, sources }),
-        _ => Err(Box::new(Mistakes { diagnostics: diagnostics.into_sorted(), sources })),
+        Some(spec) if diagnostics.is_empty() => Ok(CheckedSpec { spec, sources }),
+        _ => Err(Box::new(InvalidSpec { diagnostics: diagnostics.into_sorted(), sources })),
     }
 }

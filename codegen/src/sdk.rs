@@ -1,4 +1,4 @@
-//! The SDK's face of a table: what its functions and types are called, which handle each takes, and what it
+//! The SDK's API for a table: what its functions and types are called, which handle each takes, and what it
 //! answers.
 //!
 //! The checks, the C headers, the Rust that exports the functions and the reference all ask here, so that
@@ -10,9 +10,9 @@ use heck::ToSnakeCase;
 
 use crate::model::*;
 
-/// The face of one interface.
+/// The API of one interface.
 #[derive(Clone, Copy, Debug)]
-pub struct Face<'a> {
+pub struct SdkApi<'a> {
     /// The spec.
     pub spec: &'a Spec,
     /// The interface.
@@ -75,10 +75,10 @@ pub const HEADERS: [&str; 3] = ["types.h", "functions.h", "tenon.h"];
 /// The header of the functions written by hand, beside the others.
 pub const CORE_HEADER: &str = "core.h";
 
-impl<'a> Face<'a> {
-    /// Returns the face of an interface that has one.
+impl<'a> SdkApi<'a> {
+    /// Returns the API of an interface that has one.
     pub fn of(spec: &'a Spec, interface: &'a Interface) -> Option<Self> {
-        interface.sdk.as_ref().map(|sdk| Face { spec, interface, sdk })
+        interface.sdk.as_ref().map(|sdk| SdkApi { spec, interface, sdk })
     }
 
     /// Returns the C name of a function: `tenon_memory_copy_h2d`.

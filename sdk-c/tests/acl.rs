@@ -113,7 +113,7 @@ fn mistakes_are_answered_with_codes_and_words() {
 #[test]
 fn what_only_c_has_works_from_c() {
     for language in &LANGUAGES {
-        assert_eq!(faultless("sdk-c/tests/programs/acl_further.c", language), "done\n");
+        assert_eq!(faultless("sdk-c/tests/programs/acl_only_in_c.c", language), "done\n");
     }
 }
 

@@ -78,9 +78,9 @@ def test_closed_device_and_its_objects_are_errors() -> None:
 
 def test_close_with_live_memory_is_refused() -> None:
     """An owner of device memory, as `Resource` with `is_memory`."""
-    from tenon import _lifetime
+    from tenon._lifecycle import resources
 
-    class Memory(_lifetime.Resource):
+    class Memory(resources.Resource):
         def __init__(self, device: tenon.Device) -> None:
             native = device.handle
             address = core.pool_allocate(native, 64, 0)

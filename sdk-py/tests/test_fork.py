@@ -161,10 +161,11 @@ def test_child_does_not_wait_for_locks_of_parent_threads(program: Program) -> No
     output = forked(
         program,
         """
-from tenon import _held, _memory, _running
+from tenon import _memory
+from tenon._lifecycle import host_memory, process
 held, forked = threading.Event(), threading.Event()
 def begin():
-    with _running.lock, _held._lock, _memory._lock:
+    with process.lock, host_memory._lock, _memory._lock:
         held.set()
         forked.wait()
 thread = threading.Thread(target=begin)

@@ -17,10 +17,11 @@ import pytest
 
 import tenon
 from support import PATIENCE, Program, silent, start, wait_until_in
-from tenon import _lifetime
+from tenon._lifecycle import resources
 
 
 def test_dropping_the_last_reference_releases(device: tenon.Device) -> None:
+    gc.collect()
     before = len(device._session.live)
     event, stream = device.create_event(), device.create_stream()
     assert len(device._session.live) == before + 2
@@ -31,6 +32,7 @@ def test_dropping_the_last_reference_releases(device: tenon.Device) -> None:
 
 
 def test_reference_cycle_is_released_by_the_garbage_collector(device: tenon.Device) -> None:
+    gc.collect()
     before = len(device._session.live)
     for _ in range(10):
         cycle: list[Any] = [device.create_event(), device.create_stream()]
@@ -65,7 +67,7 @@ def test_objects_are_released_in_any_order(device: tenon.Device) -> None:
     watched: list[weakref.ref[Any]] = [weakref.ref(stream), weakref.ref(event)]
     del stream, event
     assert [reference() for reference in watched] == [None, None]
-    assert not _lifetime.deferred
+    assert not resources.deferred
 
 
 LEAK = """
@@ -260,10 +262,10 @@ def test_daemon_thread_may_read_memory_until_exit(program: Program) -> None:
         """
         import ctypes, threading, time
         import tenon
-        from tenon import _lifetime
+        from tenon._lifecycle import resources
         from tenon._native import core
 
-        class Memory(_lifetime.Resource):
+        class Memory(resources.Resource):
             def __init__(self, device, size):
                 native = device.handle
                 self.address = address = core.pool_allocate(native, size, 0)
@@ -406,13 +408,13 @@ def test_ctrl_c_ends_an_exit_that_hangs(tmp_path: Path) -> None:
         stream.add_callback(forever)
         # A wait that begins after Ctrl-C would run after the end of the interpreter.
         begun.wait()
-        from tenon import _ending
-        wait = _ending._wait_for_work
+        from tenon._lifecycle import shutdown
+        wait = shutdown._wait_for_work
         def announced():
             print("ending", flush=True)
             wait()
         # Before the wait, Ctrl-C would interrupt something else.
-        _ending._wait_for_work = announced
+        shutdown._wait_for_work = announced
         """,
     )
     assert process.stdout is not None

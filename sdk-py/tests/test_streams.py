@@ -15,7 +15,7 @@ import pytest
 
 import tenon
 from support import PATIENCE, Gate, Program
-from tenon import _lifetime
+from tenon._lifecycle import resources
 from tenon._native import functions
 from tenon._native.types import Status
 
@@ -301,7 +301,7 @@ def test_object_dropped_in_a_callback_is_released_later(device: tenon.Device, st
     stream.add_callback(lambda *_: None, other, device.create_event())
     del other
     left: list[int] = []
-    stream.add_callback(lambda: left.append(len(_lifetime.deferred)))
+    stream.add_callback(lambda: left.append(len(resources.deferred)))
     gate.open()
     stream.synchronize()
     assert left == [2]

@@ -119,7 +119,7 @@ mod call {
 }
 
 /// The last call of the fake device.
-static TOLD: Mutex<String> = Mutex::new(String::new());
+static RECORDED: Mutex<String> = Mutex::new(String::new());
 
 /// The callback that the fake device keeps.
 static KEPT: Mutex<Option<StreamCallback>> = Mutex::new(None);
@@ -131,8 +131,8 @@ fn in_turn() -> std::sync::MutexGuard<'static, ()> {
     IN_TURN.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
-fn told() -> String {
-    std::mem::take(&mut *TOLD.lock().unwrap())
+fn recorded() -> String {
+    std::mem::take(&mut *RECORDED.lock().unwrap())
 }
 
 struct Fake;
@@ -160,7 +160,7 @@ stub_device! {
         }
 
         fn memory_copy_h2d(&self, device: DeviceId, dst: DevicePtr, src: &[u8]) -> Result<()> {
-            *TOLD.lock().unwrap() = format!("{device:?} {dst:?} {src:?}");
+            *RECORDED.lock().unwrap() = format!("{device:?} {dst:?} {src:?}");
             Ok(())
         }
 
@@ -178,7 +178,7 @@ stub_device! {
             _: DevicePtr,
             size: usize,
         ) -> Result<()> {
-            *TOLD.lock().unwrap() = format!("{} <- {}: {size}", dst_device.0, src_device.0);
+            *RECORDED.lock().unwrap() = format!("{} <- {}: {size}", dst_device.0, src_device.0);
             Ok(())
         }
 
@@ -202,13 +202,13 @@ fn a_copy_arrives_as_a_slice() {
     let bytes = [1_u8, 2, 3];
     // SAFETY: three bytes are there to read, and the fake device does not follow the address.
     let status = unsafe { tenon_memory_copy_h2d(SECOND, 0x40 as *mut c_void, bytes.as_ptr().cast(), 3) };
-    assert_eq!((status, &*told()), (Status::SUCCESS, "DeviceId(1) DevicePtr(0x40) [1, 2, 3]"));
+    assert_eq!((status, &*recorded()), (Status::SUCCESS, "DeviceId(1) DevicePtr(0x40) [1, 2, 3]"));
 }
 
 #[test]
 fn arguments_and_handles_are_checked_before_the_device_sees_them() {
     let _turn = in_turn();
-    told();
+    recorded();
     // SAFETY: what is wrong with the arguments is found before anybody follows them.
     unsafe {
         assert_eq!(tenon_memory_copy_h2d(FIRST, 0x40 as *mut c_void, null(), 3), Status::INVALID_ARGUMENT);
@@ -221,7 +221,7 @@ fn arguments_and_handles_are_checked_before_the_device_sees_them() {
         assert_eq!(tenon_get_device_count(PLUGIN, null_mut()), Status::INVALID_ARGUMENT);
         assert_eq!(tenon_destroy_event(FIRST, null_mut()), Status::INVALID_ARGUMENT);
     }
-    assert_eq!(told(), "");
+    assert_eq!(recorded(), "");
 }
 
 #[test]
@@ -231,7 +231,7 @@ fn a_second_device_is_looked_up_too() {
         // SAFETY: the fake device does not follow the addresses.
         unsafe { tenon_memory_copy_p2p(SECOND, from, 0x40 as *mut c_void, 0x80 as *const c_void, 5) }
     };
-    assert_eq!((copy(FIRST), &*told()), (Status::SUCCESS, "1 <- 0: 5"));
+    assert_eq!((copy(FIRST), &*recorded()), (Status::SUCCESS, "1 <- 0: 5"));
     assert_eq!(copy(DeviceHandle(3)), Status::INVALID_HANDLE);
 }
 

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicIsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 mod codec {
-    tenon_interface::interface!("codec", spec = "../examples/codec-spec/spec");
+    tenon_spec_macros::interface!("codec", spec = "../examples/codec-spec/spec");
 }
 
 use codec::{Codec, Error, ErrorCode, Function, Image, Loaded, Open, Release, Result, Tile};
@@ -64,7 +64,7 @@ fn complete(table: &mut codec::ffi::CodecApi) {
     table.max_pixels = 64;
 }
 
-#[tenon_interface::plugin(spec = "../examples/codec-spec/spec", module = crate::codec, complete = crate::complete)]
+#[tenon_spec_macros::plugin(spec = "../examples/codec-spec/spec", module = crate::codec, complete = crate::complete)]
 impl Codec for RustCodec {
     fn open(&self, data: &[u8], scale: u32) -> Result<Open> {
         let [b'I', b'M', b'G', width, height, alpha] = *data else {

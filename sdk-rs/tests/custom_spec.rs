@@ -3,11 +3,11 @@
 use std::sync::Mutex;
 
 mod sensor_bus {
-    tenon_interface::interface!("sensor_bus", spec = "../examples/custom-spec/spec");
+    tenon_spec_macros::interface!("sensor_bus", spec = "../examples/custom-spec/spec");
 }
 
 mod sensor_log {
-    tenon_interface::interface!("sensor_log", spec = "../examples/custom-spec/spec");
+    tenon_spec_macros::interface!("sensor_log", spec = "../examples/custom-spec/spec");
 }
 
 use sensor_bus::{
@@ -17,7 +17,7 @@ use sensor_bus::{
 #[derive(Default)]
 struct Thermometer;
 
-#[tenon_interface::device(spec = "../examples/custom-spec/spec", module = crate::sensor_bus)]
+#[tenon_spec_macros::device(spec = "../examples/custom-spec/spec", module = crate::sensor_bus)]
 impl SensorBus for Thermometer {
     fn open_bus(&self) -> Result<Bus> {
         Ok(Bus::from_addr(1))
@@ -127,7 +127,7 @@ fn instance() -> &'static Log {
 }
 
 mod functions {
-    tenon_interface::exports!("sensor_log", spec = "../examples/custom-spec/spec");
+    tenon_spec_macros::exports!("sensor_log", spec = "../examples/custom-spec/spec");
 }
 
 // SAFETY: this binary exports them, with these signatures.

@@ -5,7 +5,7 @@ use std::ffi::{CStr, c_char, c_void};
 use std::ptr::{null, null_mut};
 
 mod kit {
-    tenon_interface::interface!("kit", spec = "../codegen/tests/export/spec");
+    tenon_spec_macros::interface!("kit", spec = "../codegen/tests/export/spec");
 }
 
 use kit::{Chooser, Colour, KitError, Label, Place, Ports, Serial, Size, ffi};
@@ -19,7 +19,7 @@ fn instance() -> &'static Shelf {
 }
 
 mod functions {
-    tenon_interface::exports!("kit", spec = "../codegen/tests/export/spec");
+    tenon_spec_macros::exports!("kit", spec = "../codegen/tests/export/spec");
 }
 
 impl kit::KitBox for Shelf {
@@ -98,7 +98,7 @@ fn message() -> Option<String> {
     }
 }
 
-fn told(text: &str) -> Option<String> {
+fn some(text: &str) -> Option<String> {
     Some(text.to_owned())
 }
 
@@ -110,13 +110,13 @@ fn a_failure_leaves_its_message_once() {
         assert_eq!(kitMakeBox(&mut made, Colour::RED), KitError::SUCCESS);
         assert_eq!((made.addr(), message()), (0x100, None));
         assert_eq!(kitMakeBox(null_mut(), Colour::RED), KitError::WRONG);
-        assert_eq!(message(), told("kitMakeBox: `box` is null"));
+        assert_eq!(message(), some("kitMakeBox: `box` is null"));
         assert_eq!(message(), None);
         assert_eq!(kitTextName(made, null()), KitError::WRONG);
         // A call that succeeds leaves it alone, and so does another thread.
         assert_eq!(kitMakeBox(&mut made, Colour::BLUE), KitError::SUCCESS);
         std::thread::spawn(|| assert_eq!(message(), None)).join().expect("the thread ends well");
-        assert_eq!(message(), told("kitTextName: `name` is null"));
+        assert_eq!(message(), some("kitTextName: `name` is null"));
     }
 }
 
@@ -126,7 +126,7 @@ fn a_panic_is_an_error_like_any_other() {
     // SAFETY: arguments as the interface says.
     unsafe { assert_eq!(kitMakeBox(&mut made, Colour::UNKNOWN), KitError::BROKEN) };
     assert!(made.is_null());
-    assert_eq!(message(), told("kitMakeBox: the device panicked: nobody knows the colour"));
+    assert_eq!(message(), some("kitMakeBox: the device panicked: nobody knows the colour"));
 }
 
 #[test]
@@ -136,7 +136,7 @@ fn a_value_says_that_it_failed_and_the_message_says_why() {
         assert_eq!(kitColourOf(kit::Box::from_addr(0x100).as_raw()), Colour::RED);
         assert_eq!(message(), None);
         assert_eq!(kitColourOf(null_mut()), Colour::UNKNOWN);
-        assert_eq!(message(), told("kitColourOf: there is no such box"));
+        assert_eq!(message(), some("kitColourOf: there is no such box"));
         assert_eq!(kitLabelOf(kit::Box::from_addr(0x100).as_raw()).addr(), 0x101);
     }
 }
@@ -179,12 +179,12 @@ fn what_is_left_out_is_refused_as_the_spec_says() {
     // SAFETY: arguments as the interface says, or null.
     unsafe {
         assert_eq!(kitMelt(null_mut(), (&raw mut either).cast()), KitError::ABSENT);
-        assert_eq!(message(), told("kitMelt: there is no fire"));
+        assert_eq!(message(), some("kitMelt: there is no fire"));
         assert!(kitMelted().is_null());
-        assert_eq!(message(), told("kitMelted: there is no fire"));
+        assert_eq!(message(), some("kitMelted: there is no fire"));
         assert_eq!(kitFreeBox(null_mut()), KitError::ABSENT);
         assert_eq!(kitCountBoxes(), 0);
-        assert_eq!(message(), told("kitCountBoxes: `count_boxes` is not implemented by this device"));
+        assert_eq!(message(), some("kitCountBoxes: `count_boxes` is not implemented by this device"));
     }
 }
 
@@ -202,5 +202,5 @@ fn a_struct_comes_by_its_address_or_not_at_all() {
         assert_eq!((size.sides, size.place.shelf_number, weight), ([1, 2, 3], 1, 2.0));
         assert_eq!(kitMeasure(null_mut(), &wanted, null_mut(), &mut weight), KitError::WRONG);
     }
-    assert_eq!(message(), told("kitMeasure: `size` is null"));
+    assert_eq!(message(), some("kitMeasure: `size` is null"));
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Command;
 
 mod blocks {
-    tenon_interface::interface!("blocks", spec = "../codegen/tests/library/spec");
+    tenon_spec_macros::interface!("blocks", spec = "../codegen/tests/library/spec");
 }
 
 use blocks::{BlockStatus, Blocks, Layout, ffi};

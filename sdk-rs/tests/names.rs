@@ -4,17 +4,17 @@
 
 /// A table.
 pub mod names {
-    tenon_interface::interface!("names", spec = "tests/names/spec");
+    tenon_spec_macros::interface!("names", spec = "tests/names/spec");
 }
 
 /// A library.
 pub mod offered {
-    tenon_interface::interface!("offered", spec = "tests/names/spec");
+    tenon_spec_macros::interface!("offered", spec = "tests/names/spec");
 }
 
 /// A host.
 pub mod wanted {
-    tenon_interface::interface!("wanted", spec = "tests/names/spec");
+    tenon_spec_macros::interface!("wanted", spec = "tests/names/spec");
 }
 
 use names::{Function, Layered, Loaded, Names, Release, Result, WithFallbacks};
@@ -22,7 +22,7 @@ use names::{Function, Layered, Loaded, Names, Release, Result, WithFallbacks};
 #[derive(Default)]
 struct Implementation;
 
-#[tenon_interface::device(spec = "tests/names/spec", module = crate::names, fallbacks = true)]
+#[tenon_spec_macros::device(spec = "tests/names/spec", module = crate::names, fallbacks = true)]
 impl Names for Implementation {
     fn copy(&self, yielded: &mut [u8], this: &[u8]) -> Result<()> {
         yielded.copy_from_slice(this);
@@ -34,7 +34,7 @@ impl Names for Implementation {
 #[derive(Clone, Copy, Debug)]
 struct Counter;
 
-#[tenon_interface::device(spec = "tests/names/spec", module = crate::names, new = Counter)]
+#[tenon_spec_macros::device(spec = "tests/names/spec", module = crate::names, new = Counter)]
 impl Names for Counter {
     fn copy(&self, _: &mut [u8], _: &[u8]) -> Result<()> {
         Ok(())
@@ -181,7 +181,7 @@ fn instance() -> &'static Library {
 }
 
 mod functions {
-    tenon_interface::exports!("offered", spec = "tests/names/spec");
+    tenon_spec_macros::exports!("offered", spec = "tests/names/spec");
 }
 
 // SAFETY: this binary exports it, with this signature.

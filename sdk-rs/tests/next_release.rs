@@ -88,7 +88,7 @@ fn compile(folder: &Path, source: &str) -> Output {
         .arg("--extern")
         .arg(format!("tenon={}", tenon.display()))
         .arg("--extern")
-        .arg(format!("tenon_interface={}", macros.display()))
+        .arg(format!("tenon_spec_macros={}", macros.display()))
         .args(["-L", &format!("dependency={deps}")])
         .arg(file)
         .env("CARGO_MANIFEST_DIR", folder)
@@ -103,7 +103,7 @@ fn source(more: &str) -> String {
     format!(
         "#![deny(warnings)]\nmod pointer {{ pub use tenon::{{DevicePtr, HostPtr}}; }}\nmod support {{ pub use tenon::support::Mutex; }}\n#[path = {strategies:?}]\nmod strategy;\n\
          #[path = {data_type:?}]\nmod data_type;\n\
-         pub mod device {{ use crate::strategy; tenon_interface::interface!(\"device\", spec = \"spec\"); }}\n\
+         pub mod device {{ use crate::strategy; tenon_spec_macros::interface!(\"device\", spec = \"spec\"); }}\n\
          use device::{{Function, Release, ffi}};\n{more}"
     )
 }

@@ -3,32 +3,32 @@
 
 /// A table of one function, without fallbacks and releases.
 pub mod one {
-    tenon_interface::interface!("one", spec = "tests/tiny/spec");
+    tenon_spec_macros::interface!("one", spec = "tests/tiny/spec");
 }
 
 /// A table none of whose functions returns the status.
 pub mod plain {
-    tenon_interface::interface!("plain", spec = "tests/tiny/spec");
+    tenon_spec_macros::interface!("plain", spec = "tests/tiny/spec");
 }
 
 /// A table that returns handles by pointer.
 pub mod pointers {
-    tenon_interface::interface!("pointers", spec = "tests/tiny/spec");
+    tenon_spec_macros::interface!("pointers", spec = "tests/tiny/spec");
 }
 
 /// An export.
 pub mod offered {
-    tenon_interface::interface!("offered", spec = "tests/tiny/spec");
+    tenon_spec_macros::interface!("offered", spec = "tests/tiny/spec");
 }
 
 /// An import.
 pub mod wanted {
-    tenon_interface::interface!("wanted", spec = "tests/tiny/spec");
+    tenon_spec_macros::interface!("wanted", spec = "tests/tiny/spec");
 }
 
 /// Types without a function.
 pub mod shared {
-    tenon_interface::interface!("shared", spec = "tests/tiny/spec");
+    tenon_spec_macros::interface!("shared", spec = "tests/tiny/spec");
 }
 
 use pointers::{Item, Pointers};
@@ -36,7 +36,7 @@ use pointers::{Item, Pointers};
 #[derive(Default)]
 struct Device;
 
-#[tenon_interface::device(spec = "tests/tiny/spec", module = crate::one)]
+#[tenon_spec_macros::device(spec = "tests/tiny/spec", module = crate::one)]
 impl one::One for Device {
     fn start(&self) -> one::Result<()> {
         Ok(())
@@ -52,13 +52,13 @@ fn instance() -> &'static Device {
 }
 
 mod functions {
-    tenon_interface::exports!("offered", spec = "tests/tiny/spec");
+    tenon_spec_macros::exports!("offered", spec = "tests/tiny/spec");
 }
 
 #[derive(Default)]
 struct List;
 
-#[tenon_interface::device(spec = "tests/tiny/spec", module = crate::pointers)]
+#[tenon_spec_macros::device(spec = "tests/tiny/spec", module = crate::pointers)]
 impl Pointers for List {
     fn first(&self) -> Item {
         Item::from_addr(8)
@@ -72,7 +72,7 @@ impl Pointers for List {
 #[derive(Default)]
 struct Things;
 
-#[tenon_interface::device(spec = "tests/tiny/spec", module = crate::plain)]
+#[tenon_spec_macros::device(spec = "tests/tiny/spec", module = crate::plain)]
 impl plain::Plain for Things {
     fn count(&self) -> usize {
         2

@@ -144,25 +144,25 @@ pub(super) fn check_length_type(check: &Check, list: ParamList, param: &Param) {
 /// Checks that a `call` length names a function with no inputs and exactly one integer output.
 pub(super) fn check_length_call(check: &Check, list: ParamList, param: &Param) {
     let Some((Extent::Call(id), key)) = extent(param) else { return };
-    let teller = check.interface.function(*id);
-    if !check.before.trusts(teller.places.extent) {
+    let source = check.interface.function(*id);
+    if !check.before.trusts(source.places.extent) {
         return;
     }
-    let message = match (list.of, check.told(*id)) {
+    let message = match (list.of, check.single_result(*id)) {
         (ParamsOf::Callback(_) | ParamsOf::Struct(_), _) => {
             format!(
                 "`{}` is not a parameter of a function, so its length cannot be a `call`",
                 param.name.value
             )
         }
-        (ParamsOf::Function(_), Some(told)) if told.ty.is_length() => return,
+        (ParamsOf::Function(_), Some(result)) if result.ty.is_length() => return,
         (ParamsOf::Function(_), _) => {
-            format!("`{}` does not have exactly one integer result and no inputs", teller.name.value)
+            format!("`{}` does not have exactly one integer result and no inputs", source.name.value)
         }
     };
     Diagnostic::new(Code::LengthType, param.places.at(key).span("call"), message)
         .label("expected a function without inputs that yields one integer")
-        .related(teller.name.span, "defined here")
+        .related(source.name.span, "defined here")
         .report(check);
 }
 
@@ -175,12 +175,12 @@ fn extent(param: &Param) -> Option<(&Extent, &'static str)> {
 
 impl<'a> Check<'a> {
     /// Returns the single result of a function without inputs.
-    pub(super) fn told(&self, id: FunctionId) -> Option<&'a Param> {
+    pub(super) fn single_result(&self, id: FunctionId) -> Option<&'a Param> {
         let function = self.interface.function(id);
-        let told = function.outputs().map(|(_, param)| param).chain(function.result.value());
+        let result = function.outputs().map(|(_, param)| param).chain(function.result.value());
         let asked = function.params.iter().filter(|param| !param.is_output() && !param.is_status).count();
-        let told: Vec<&Param> = told.collect();
-        match &told[..] {
+        let result: Vec<&Param> = result.collect();
+        match &result[..] {
             [value] if asked == 0 && value.length.is_none() => Some(value),
             _ => None,
         }

@@ -9,7 +9,7 @@ use crate::source::Span;
 
 use super::Check;
 
-/// Words of C that texts mention, in addition to the primitives of the spec.
+/// Describer of C that texts mention, in addition to the primitives of the spec.
 const WORDS_OF_C: &[&str] = &[
     "NULL",
     "SIZE_MAX",
@@ -73,8 +73,8 @@ pub(super) fn check_docs_are_there(check: &Check) {
 /// Checks that no text contains a placeholder.
 pub(super) fn check_docs_are_done(check: &Check) {
     for text in texts(check.interface) {
-        let words = text.text.split(|letter: char| !letter.is_alphanumeric());
-        let Some(word) = words.into_iter().find(|word| LEFT_TO_DO.contains(word)) else { continue };
+        let describer = text.text.split(|letter: char| !letter.is_alphanumeric());
+        let Some(word) = describer.into_iter().find(|word| LEFT_TO_DO.contains(word)) else { continue };
         let span = find(check, text.place, "", word);
         let message = format!("the documentation contains the placeholder `{word}`");
         check.report(Diagnostic::new(Code::MissingDoc, span, message).label("write the missing text"));
@@ -98,17 +98,17 @@ pub(super) fn check_summaries(check: &Check) {
 pub(super) fn check_names_exist(check: &Check) {
     let known = known_names(check.spec);
     for text in texts(check.interface) {
-        let mut told: Vec<&str> = Vec::new();
+        let mut reported: Vec<&str> = Vec::new();
         for word in text.text.split('`').skip(1).step_by(2) {
             let word = word.strip_suffix("()").unwrap_or(word);
             if !is_identifier(word)
                 || known.contains(word)
                 || text.local.contains(&word)
-                || told.contains(&word)
+                || reported.contains(&word)
             {
                 continue;
             }
-            told.push(word);
+            reported.push(word);
             let message = format!("nothing is named `{word}`");
             let candidates = text.local.iter().copied().chain(known.iter().copied());
             let span = find(check, text.place, "`", word);

@@ -127,9 +127,9 @@ pub(super) fn check_absent_fits(check: &Check, list: ParamList, param: &Param) {
     let ParamsOf::Function(function) = list.of else { return };
     match param.absent {
         Some(Absent::Call(id)) => {
-            let teller = check.interface.function(id);
-            if check.before.trusts(teller.places.extent) {
-                check.check_teller(function, param, teller, check.told(id));
+            let source = check.interface.function(id);
+            if check.before.trusts(source.places.extent) {
+                check.check_source(function, param, source, check.single_result(id));
             }
         }
         Some(Absent::Constant(constant)) if !fallbacks::fits(check, constant, param.ty) => {
@@ -145,30 +145,30 @@ pub(super) fn check_absent_fits(check: &Check, list: ParamList, param: &Param) {
 }
 
 impl Check<'_> {
-    fn check_teller(&self, function: &Function, param: &Param, teller: &Function, told: Option<&Param>) {
+    fn check_source(&self, function: &Function, param: &Param, source: &Function, result: Option<&Param>) {
         let span = param.places.at("absent").span("call");
         let expected = self.show_type(param.ty);
-        let name = &teller.name.value;
-        let message = match told {
-            Some(told) if told.ty != param.ty => {
+        let name = &source.name.value;
+        let message = match result {
+            Some(result) if result.ty != param.ty => {
                 format!(
                     "`{name}` returns {}, but `{}` is {}",
-                    self.show_a(told.ty),
+                    self.show_a(result.ty),
                     param.name.value,
                     self.show_a(param.ty)
                 )
             }
             None => format!("`{name}` does not return exactly one value"),
-            Some(_) => match self.gap(function.availability, teller.availability) {
+            Some(_) => match self.gap(function.availability, source.availability) {
                 Some(gap) => format!("`{name}` does not exist {gap}"),
-                None if fallbacks::may_be_absent(self, teller) => format!("`{name}` may be missing too"),
+                None if fallbacks::may_be_absent(self, source) => format!("`{name}` may be missing too"),
                 None => return,
             },
         };
         self.report(
             Diagnostic::new(Code::Absent, span, message)
                 .label(format!("a function without inputs that returns one {expected} is expected"))
-                .related(teller.name.span, "defined here"),
+                .related(source.name.span, "defined here"),
         );
     }
 }

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::table::Table;
 use super::{Answer, Common, DONE, Failure, Format, bold, pick_interface};
 use crate::abi::{self, MemberKind, TableLayout};
-use crate::emit::words::Words;
+use crate::emit::descriptions::Describer;
 use crate::model::{Interface, ReleaseId, Spec};
 
 #[derive(Debug, Args)]
@@ -54,7 +54,7 @@ fn layout(interface: &Interface, release: Option<ReleaseId>) -> TableLayout {
 }
 
 fn one(spec: &Spec, interface: &Interface, release: Option<ReleaseId>) -> String {
-    let words = Words::new(spec, interface);
+    let describer = Describer::new(spec, interface);
     let layout = layout(interface, release);
     let mut table = Table::new(&["offset", "size", "name", "need", "since"]).right([0, 1]);
     for member in &layout.members {
@@ -67,13 +67,13 @@ fn one(spec: &Spec, interface: &Interface, release: Option<ReleaseId>) -> String
             }
             MemberKind::Function(id) => {
                 let function = interface.function(*id);
-                (function.c_name.clone(), words.need(function), words.since(function.availability))
+                (function.c_name.clone(), describer.need(function), describer.since(function.availability))
             }
         };
         let (offset, size) = (member.offset.to_string(), member.size.to_string());
         table.row([offset, size, name, need.to_owned(), since.to_owned()]);
     }
-    let of = release.map(|id| format!(" in {}", words.release(id))).unwrap_or_default();
+    let of = release.map(|id| format!(" in {}", describer.release(id))).unwrap_or_default();
     let heading = bold(&format!("{}{of}: {} bytes", interface.name.value, layout.size));
     format!("{heading}\n{}", table.render())
 }
@@ -111,19 +111,19 @@ fn in_abi_order(
 }
 
 fn symbols(spec: &Spec, interface: &Interface, release: Option<ReleaseId>, json: bool) -> Answer {
-    let words = Words::new(spec, interface);
+    let describer = Describer::new(spec, interface);
     let functions = interface.functions.iter().filter(|function| function.availability.is_in(release));
     if json {
         let symbols: Vec<Value> = functions
             .map(|function| {
-                json!({ "name": function.name.value, "symbol": function.c_name, "since": words.since(function.availability) })
+                json!({ "name": function.name.value, "symbol": function.c_name, "since": describer.since(function.availability) })
             })
             .collect();
         return Answer::json(&json!({ "interface": interface.name.value, "symbols": symbols }), DONE);
     }
     let mut table = Table::new(&["symbol", "name", "since"]);
     for function in functions {
-        let since = words.since(function.availability).to_owned();
+        let since = describer.since(function.availability).to_owned();
         table.row([function.c_name.clone(), function.name.value.clone(), since]);
     }
     Answer::done(table.render())

@@ -7,13 +7,13 @@ use serde_json::{Value, json};
 
 use super::table::Table;
 use super::{Answer, Common, Failure, Format, bold, unknown};
-use crate::Loaded;
+use crate::CheckedSpec;
 use crate::diagnostic::Code;
+use crate::emit::descriptions::Describer;
 use crate::emit::docs::function;
-use crate::emit::words::Words;
 use crate::emit::{c, rust};
 use crate::model::*;
-use crate::sdk::Face;
+use crate::sdk::SdkApi;
 use crate::text::{capital, collapse, count, sentence, wrap};
 
 /// Columns of prose.
@@ -63,7 +63,7 @@ enum Found<'a> {
     Function(&'a Interface, FunctionId),
 }
 
-fn find<'a>(loaded: &'a Loaded, name: &str) -> Vec<Found<'a>> {
+fn find<'a>(loaded: &'a CheckedSpec, name: &str) -> Vec<Found<'a>> {
     let mut found = Vec::new();
     for interface in &loaded.spec.interfaces {
         if interface.name.value == name {
@@ -71,21 +71,21 @@ fn find<'a>(loaded: &'a Loaded, name: &str) -> Vec<Found<'a>> {
         }
         let groups = interface.groups.iter().enumerate().filter(|(_, group)| group.name == name);
         found.extend(groups.map(|(index, _)| Found::Group(interface, GroupId(index))));
-        let face = Face::of(&loaded.spec, interface);
+        let sdk_api = SdkApi::of(&loaded.spec, interface);
         let types = interface.types.iter().filter(|ty| {
-            let in_sdk = |value: &EnumValue| face.is_some_and(|face| face.value(ty, value) == name);
+            let in_sdk = |value: &EnumValue| sdk_api.is_some_and(|sdk_api| sdk_api.value(ty, value) == name);
             let has = |value: &EnumValue| value.c_name == name || in_sdk(value);
             let holds = matches!(&ty.kind, TypeKind::Enum { values, .. } if values.iter().any(has));
             ty.name.value == name
                 || ty.c_name == name
-                || face.is_some_and(|face| face.ty(ty) == name)
+                || sdk_api.is_some_and(|sdk_api| sdk_api.ty(ty) == name)
                 || holds
         });
         found.extend(types.map(|ty| Found::Type(interface, ty)));
         let functions = interface.function_ids().filter(|(_, function)| {
             function.name.value == name
                 || function.c_name == name
-                || face.is_some_and(|face| face.function(function) == name)
+                || sdk_api.is_some_and(|sdk_api| sdk_api.function(function) == name)
         });
         found.extend(functions.map(|(id, _)| Found::Function(interface, id)));
     }
@@ -114,7 +114,7 @@ fn rule(code: Code) -> String {
 }
 
 struct Pages<'a> {
-    loaded: &'a Loaded,
+    loaded: &'a CheckedSpec,
 }
 
 impl Pages<'_> {
@@ -190,10 +190,10 @@ impl Pages<'_> {
         let group = &interface.groups[id.0];
         let mut out = heading(&group.name, &format!("a group of the interface {}", interface.name.value), "");
         let _ = writeln!(out, "{}\n\n{}\n", sentence(&group.summary), group.doc);
-        let words = Words::new(&self.loaded.spec, interface);
+        let describer = Describer::new(&self.loaded.spec, interface);
         let mut table = Table::new(&["function", "need", "does"]);
         for function in interface.in_group(id) {
-            let need = words.need(function).to_owned();
+            let need = describer.need(function).to_owned();
             table.row([function.name.value.clone(), need, function.summary.clone()]);
         }
         out + &table.render()
@@ -201,7 +201,7 @@ impl Pages<'_> {
 
     fn ty(&self, interface: &Interface, ty: &Type) -> String {
         let spec = &self.loaded.spec;
-        let words = Words::new(spec, interface);
+        let describer = Describer::new(spec, interface);
         let place = self.place(ty.name.span);
         let mut out =
             heading(&ty.name.value, &format!("a type of the interface {}", interface.name.value), &place);
@@ -214,7 +214,7 @@ impl Pages<'_> {
             TypeKind::Enum { values, .. } => {
                 let mut table = Table::new(&["value", "in C", "number", "means"]).right([2]);
                 for value in values {
-                    let since = words.availability(value.availability);
+                    let since = describer.availability(value.availability);
                     let means = if since.is_empty() {
                         value.summary.to_string()
                     } else {
@@ -230,7 +230,7 @@ impl Pages<'_> {
                 let _ = write!(out, "\n{}", table.render());
             }
             TypeKind::Struct { fields: params, .. } | TypeKind::Callback { params, .. } => {
-                section(&mut out, "Members", &params_table(words, params));
+                section(&mut out, "Members", &params_table(describer, params));
             }
             TypeKind::Handle { null: Some(null), .. } => {
                 let _ = writeln!(out, "Null means {null}.");
@@ -243,7 +243,7 @@ impl Pages<'_> {
     fn function(&self, interface: &Interface, id: FunctionId) -> String {
         let spec = &self.loaded.spec;
         let function = interface.function(id);
-        let words = Words::new(spec, interface);
+        let describer = Describer::new(spec, interface);
         let group = &interface.groups[function.group.0];
         let belongs = format!("a function of the interface {}, group {}", interface.name.value, group.name);
         let mut out = heading(&function.name.value, &belongs, &self.place(function.name.span));
@@ -251,18 +251,18 @@ impl Pages<'_> {
         let _ = writeln!(out, "{}", c::declaration(spec, interface, function, interface.newest()));
         let _ = writeln!(out, "{}\n", rust::signature_text(spec, interface, function));
         let _ = writeln!(out, "{}", function.doc);
-        for line in words.order(function) {
+        for line in describer.order(function) {
             let _ = writeln!(out, "{line}");
         }
-        if let Some(face) = Face::of(&self.loaded.spec, interface) {
-            section(&mut out, "In the SDK", &format!("{};\n", c::sdk_prototype(face, function)));
+        if let Some(sdk_api) = SdkApi::of(&self.loaded.spec, interface) {
+            section(&mut out, "In the SDK", &format!("{};\n", c::sdk_prototype(sdk_api, function)));
         }
-        section(&mut out, "Parameters", &params_table(words, &function.params));
-        section(&mut out, "Result", &result(words, function));
+        section(&mut out, "Parameters", &params_table(describer, &function.params));
+        section(&mut out, "Result", &result(describer, function));
         if interface.table().is_some() {
-            section(&mut out, "When it is absent", &absence(words, function));
+            section(&mut out, "When it is absent", &absence(describer, function));
         }
-        section(&mut out, "Releases", &releases(words, interface, id));
+        section(&mut out, "Releases", &releases(describer, interface, id));
         let analogues = function
             .analogue
             .iter()
@@ -294,18 +294,18 @@ fn section(out: &mut String, title: &str, body: &str) {
     }
 }
 
-fn params_table(words: Words, params: &[Param]) -> String {
+fn params_table(describer: Describer, params: &[Param]) -> String {
     if params.is_empty() {
         return String::new();
     }
     let mut table = Table::new(&["", "", "", ""]);
     for param in params {
-        let mut doc = words.param(param, params, &collapse(&param.doc));
-        let passed = words.availability(param.availability);
+        let mut doc = describer.param(param, params, &collapse(&param.doc));
+        let passed = describer.availability(param.availability);
         if !passed.is_empty() {
             doc = format!("{doc} {}.", capital(&passed));
         }
-        let ty = param.ty.name(words.spec).to_owned();
+        let ty = param.ty.name(describer.spec).to_owned();
         let mut lines = wrap(&doc, 64).into_iter();
         let first = lines.next().unwrap_or_default();
         table.row([format!("  {}", param.name.value), ty, param.dir.name().to_owned(), first]);
@@ -316,7 +316,7 @@ fn params_table(words: Words, params: &[Param]) -> String {
     table.render()
 }
 
-fn result(words: Words, function: &Function) -> String {
+fn result(describer: Describer, function: &Function) -> String {
     let mut out = match &function.result {
         ResultKind::Value(value) => paragraph(&sentence(&collapse(&value.doc))),
         _ => String::new(),
@@ -324,27 +324,29 @@ fn result(words: Words, function: &Function) -> String {
     let mut table = Table::new(&["", ""]);
     for (status, when) in &function.returns {
         let mut lines = wrap(&sentence(&collapse(when)), 80).into_iter();
-        table.row([format!("  {}", words.status(*status).name.value), lines.next().unwrap_or_default()]);
+        table.row([format!("  {}", describer.status(*status).name.value), lines.next().unwrap_or_default()]);
         lines.for_each(|line| table.row([String::new(), line]));
     }
     out.push_str(&table.render());
     out
 }
 
-fn absence(words: Words, function: &Function) -> String {
-    let mut out = paragraph(&sentence(&capital(words.need(function))));
-    out += &paragraph(&words.when_null(function));
+fn absence(describer: Describer, function: &Function) -> String {
+    let mut out = paragraph(&sentence(&capital(describer.need(function))));
+    out += &paragraph(&describer.when_null(function));
     if function.fill_always {
         out += &paragraph("The generated table holds the fallback, so that the slot is never null.");
     }
     if let Some(fallback) = &function.fallback {
-        out +=
-            &paragraph(&format!("Fallback: {}", crate::text::uncapital(&words.fallback(function, fallback))));
+        out += &paragraph(&format!(
+            "Fallback: {}",
+            crate::text::uncapital(&describer.fallback(function, fallback))
+        ));
     }
     out
 }
 
-fn releases(words: Words, interface: &Interface, id: FunctionId) -> String {
+fn releases(describer: Describer, interface: &Interface, id: FunctionId) -> String {
     let function = interface.function(id);
     let mut out = String::new();
     if let Some(table) = interface.table() {
@@ -361,7 +363,7 @@ fn releases(words: Words, interface: &Interface, id: FunctionId) -> String {
             interface.release_ids().filter(|(release, _)| function.availability.contains(*release)).count();
         out += &paragraph(&format!("In {} of {}.", there, count(interface.releases.len(), "release")));
     }
-    for note in words.signature_notes(function) {
+    for note in describer.signature_notes(function) {
         out += &paragraph(&note);
     }
     out

@@ -15,7 +15,7 @@ use crate::grammar::outputs;
 use crate::out::{Difference, Edits, Fate, FileMap, OutputError, Report, Target};
 use crate::source::{Folder, LONGEST_FILE};
 use crate::text::count;
-use crate::{Loaded, Mistakes};
+use crate::{CheckedSpec, InvalidSpec};
 
 #[derive(Debug, Args)]
 pub(super) struct Options {
@@ -125,8 +125,8 @@ pub(super) fn run(common: &Common, options: &Options) -> Result<Answer, Failure>
 }
 
 /// Shows errors in the places of outputs.
-fn refused(common: &Common, loaded: Loaded, diagnostics: Vec<Diagnostic>) -> Answer {
-    common.show_mistakes(&Mistakes { diagnostics, sources: loaded.sources }, "nothing was written");
+fn refused(common: &Common, loaded: CheckedSpec, diagnostics: Vec<Diagnostic>) -> Answer {
+    common.show_mistakes(&InvalidSpec { diagnostics, sources: loaded.sources }, "nothing was written");
     Answer::refused()
 }
 

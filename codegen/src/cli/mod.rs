@@ -19,7 +19,7 @@ use clap::{Args, CommandFactory as _, Parser, Subcommand, ValueEnum};
 
 use crate::model::{Interface, Spec};
 use crate::source::Folder;
-use crate::{Loaded, Mistakes, diagnostic};
+use crate::{CheckedSpec, InvalidSpec, diagnostic};
 
 /// No errors.
 const DONE: u8 = 0;
@@ -131,7 +131,9 @@ impl Failure {
             Failure::Template { .. } => {
                 "`outputs.summary.template` in `spec.yaml` names it, relative to the output root".into()
             }
-            Failure::Exports(_) => "`outputs.exports` in `spec.yaml` names the crate and how it is read".into(),
+            Failure::Exports(_) => {
+                "`outputs.exports` in `spec.yaml` names the crate and how it is read".into()
+            }
             Failure::Output(error) => error.help().into(),
             Failure::Emit(error) => error.help().into(),
             Failure::Unknown { help, .. } => help.into(),
@@ -160,7 +162,10 @@ pub fn run() -> ExitCode {
         }
         Err(failure) => {
             let code = if matches!(failure, Failure::Unknown { .. }) { REFUSED } else { BROKEN };
-            eprintln!("{}", diagnostic::render_failure(&failure, &failure.help(), colour(&std::io::stderr())));
+            eprintln!(
+                "{}",
+                diagnostic::render_failure(&failure, &failure.help(), colour(&std::io::stderr()))
+            );
             ExitCode::from(code)
         }
     }
@@ -177,7 +182,7 @@ impl Common {
     }
 
     /// Loads the spec; shows mistakes and returns `None` if there are any.
-    fn load(&self) -> Result<Option<Loaded>, Failure> {
+    fn load(&self) -> Result<Option<CheckedSpec>, Failure> {
         let folder = self.folder()?;
         match crate::load(&Folder::new(&folder)) {
             Ok(loaded) => Ok(Some(loaded)),
@@ -188,7 +193,7 @@ impl Common {
         }
     }
 
-    fn show_mistakes(&self, mistakes: &Mistakes, consequence: &str) {
+    fn show_mistakes(&self, mistakes: &InvalidSpec, consequence: &str) {
         if self.format == Format::Json {
             let mistakes = diagnostic::to_json(&mistakes.sources, &mistakes.diagnostics);
             print(

@@ -3,7 +3,7 @@
 use minijinja::Environment;
 
 use super::stamp::Stamp;
-use crate::Loaded;
+use crate::CheckedSpec;
 use crate::exports::Exports;
 use crate::grammar::outputs::OutputKind;
 use crate::model::{OutputPlace, Spec};
@@ -75,7 +75,7 @@ impl EmitError {
 #[derive(Debug)]
 pub struct Inputs<'a> {
     /// The spec.
-    pub loaded: &'a Loaded,
+    pub loaded: &'a CheckedSpec,
     /// The name of the spec's folder.
     pub folder: &'a str,
     /// The text of the hand-written table of contents, if `outputs.summary` names one.

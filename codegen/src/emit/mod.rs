@@ -2,12 +2,12 @@
 //! registered in [`registry`].
 //!
 //! An emitter prepares data with all names and decisions, and a template or `quote!` lays it out. [`emit()`] runs the
-//! emitters that the spec asks for. Their prose comes from [`words`], so that the header, the reference and the
+//! emitters that the spec asks for. Their prose comes from [`descriptions`], so that the header, the reference and the
 //! command use the same texts.
 
 pub mod c;
-mod callers;
 pub mod changes;
+pub mod descriptions;
 pub mod docs;
 pub mod emitter;
 mod json;
@@ -17,7 +17,6 @@ mod run;
 pub mod rust;
 pub mod schema;
 mod stamp;
-pub mod words;
 
 pub use emitter::{EmitError, Inputs, Registered};
 pub use registry::EMITTERS;

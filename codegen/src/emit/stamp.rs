@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::Loaded;
+use crate::CheckedSpec;
 use crate::model::{Group, Interface, InterfaceId, Operators, Spec};
 use crate::out::{Fnv, MARKER};
 
@@ -17,7 +17,7 @@ pub struct Stamp {
 
 impl Stamp {
     /// Makes the markers of a spec. `folder` is the name of the spec's folder in the markers.
-    pub fn new(loaded: &Loaded, folder: &str) -> Self {
+    pub fn new(loaded: &CheckedSpec, folder: &str) -> Self {
         let spec = &loaded.spec;
         let ids = (0..spec.interfaces.len()).map(InterfaceId);
         let hashes = ids.zip(&spec.interfaces).map(|(id, interface)| {

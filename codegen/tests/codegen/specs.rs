@@ -5,13 +5,13 @@ use std::path::{Path, PathBuf};
 use codegen::emit::{Inputs, emit};
 use codegen::out::{Edits, FileMap, Target};
 use codegen::source::{Files, Folder};
-use codegen::{Loaded, model::Spec};
+use codegen::{CheckedSpec, model::Spec};
 
 use crate::root;
 use crate::texts::Texts;
 
 /// Loads a spec; fails with its diagnostics.
-pub fn load(files: &dyn Files) -> Loaded {
+pub fn load(files: &dyn Files) -> CheckedSpec {
     codegen::load(files).unwrap_or_else(|mistakes| panic!("{}", mistakes.render(false)))
 }
 
@@ -41,7 +41,7 @@ pub fn write(files: &FileMap, target: &Target, folder: &Path) {
 pub fn headers(mut spec: Spec, folder: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(folder);
     spec.outputs.places.retain(|place| ["header", "c_operators"].contains(&place.key));
-    let loaded = Loaded { spec, sources: codegen::source::Sources::default() };
+    let loaded = CheckedSpec { spec, sources: codegen::source::Sources::default() };
     let inputs = Inputs { loaded: &loaded, folder: "spec", summary: None, exports: None };
     let files = emit(&inputs).expect("the outputs can be emitted");
     write(

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::page::read;
 
 /// The crates that run the generator. All others, and the devices made with them, build without it.
-const USERS_OF_THE_GENERATOR: [&str; 2] = ["sdk-rs/interface", "tools/fuzz"];
+const USERS_OF_THE_GENERATOR: [&str; 2] = ["sdk-rs/spec-macros", "tools/fuzz"];
 
 /// Crates that the page names in a sentence: they serve this repository alone.
 const INTERNAL: [&str; 3] = ["tools/fuzz", "tools/testing", "tools/xtask"];
@@ -69,7 +69,7 @@ fn crates_that_run_do_not_depend_on_the_generator() {
     let crates = of_manifests();
     let users: Vec<&String> = crates
         .iter()
-        .filter(|(_, names)| names.iter().any(|name| name == "codegen" || name == "tenon-interface"))
+        .filter(|(_, names)| names.iter().any(|name| name == "codegen" || name == "tenon-spec-macros"))
         .map(|(folder, _)| folder)
         .collect();
     assert_eq!(users, USERS_OF_THE_GENERATOR);

@@ -53,10 +53,10 @@ fn variable_that_is_read_is_on_the_page() {
     }
     let page = read("docs/src/guide/environment.md");
     let (table, _) = page.split_once("\n## ").expect("the table comes before the first section");
-    let told: BTreeSet<String> = table
+    let documented: BTreeSet<String> = table
         .lines()
         .filter_map(|line| line.strip_prefix("| `TENON_")?.split_once('`'))
         .map(|(name, _)| format!("TENON_{name}"))
         .collect();
-    assert_eq!(told, read_somewhere);
+    assert_eq!(documented, read_somewhere);
 }

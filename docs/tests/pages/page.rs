@@ -103,9 +103,9 @@ fn included(line: &str, folder: &Path) -> Option<String> {
 fn parse_finds_language_mark_section_and_text() {
     let text = "```sh\na\n```\n## One\n```rust,fragment\nb\n\nc\n```\n";
     let found = parse("page.md", text, Path::new("."));
-    let told: Vec<_> = found
+    let documented: Vec<_> = found
         .iter()
         .map(|block| (block.line, &*block.section, &*block.language, block.is_fragment, &*block.text))
         .collect();
-    assert_eq!(told, [(1, "", "sh", false, "a\n"), (5, "One", "rust", true, "b\n\nc\n")]);
+    assert_eq!(documented, [(1, "", "sh", false, "a\n"), (5, "One", "rust", true, "b\n\nc\n")]);
 }

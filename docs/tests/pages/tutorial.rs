@@ -30,9 +30,9 @@ fn mistakes_on_the_page_are_those_that_the_cases_find() {
     let table = section.split("\n## ").next().unwrap_or_default();
     let rows = table.lines().filter_map(|line| line.strip_prefix("| `"));
     let cells = rows.filter_map(|row| row.split_once(" | "));
-    let told: BTreeSet<String> = cells
+    let documented: BTreeSet<String> = cells
         .flat_map(|(ids, _)| ids.split("`").map(str::to_owned).collect::<Vec<_>>())
         .filter(|id| id.contains('.'))
         .collect();
-    assert_eq!(told, found);
+    assert_eq!(documented, found);
 }

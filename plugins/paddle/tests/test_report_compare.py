@@ -29,9 +29,9 @@ loss.item()
 """
 
 
-def comparison(told: list[dict[str, Any]]) -> Comparison:
+def comparison(reported: list[dict[str, Any]]) -> Comparison:
     """Returns a comparison that adds differences to a list."""
-    return Comparison(paddle, told.append, lambda _: None)
+    return Comparison(paddle, reported.append, lambda _: None)
 
 
 def test_a_comparison_changes_nothing_else_in_the_report(tmp_path: Path) -> None:
@@ -60,15 +60,15 @@ def test_a_wrong_result_is_told_once() -> None:
     def wrong(x: Any) -> Any:
         return x * (2 if x.place.is_custom_place() else 3)
 
-    told: list[dict[str, Any]] = []
-    found = comparison(told)
+    reported: list[dict[str, Any]] = []
+    found = comparison(reported)
     x = paddle.to_tensor([[0.0, 1.0], [2.0, 3.0]])
     paddle.seed(7)
     for _ in range(3):
         assert found.call("wrong", wrong, (x,), {}).tolist() == [[0.0, 2.0], [4.0, 6.0]]
     assert paddle.get_device() == name()
     assert (found.compared, found.differing, found.failed) == ({"wrong": 3}, {"wrong": 3}, {})
-    assert told == [
+    assert reported == [
         {
             "operator": "wrong",
             "output": 0,
@@ -95,11 +95,11 @@ def test_a_wrong_gradient_is_told() -> None:
         def backward(context: Any, gradient: Any) -> Any:
             return gradient * (1 if gradient.place.is_custom_place() else 2)
 
-    told: list[dict[str, Any]] = []
-    found = comparison(told)
+    reported: list[dict[str, Any]] = []
+    found = comparison(reported)
     x = paddle.to_tensor([1.0, 2.0], stop_gradient=False)
     found.call("wrong", Wrong.apply, (x,), {})
-    assert [difference["operator"] for difference in told] == ["wrong_grad"]
+    assert [difference["operator"] for difference in reported] == ["wrong_grad"]
     assert x.grad is None
 
 
@@ -117,9 +117,9 @@ def test_types_shapes_and_elements_are_compared(on_the_device: Any, index: Any) 
     def operator(x: Any) -> Any:
         return on_the_device(x) if x.place.is_custom_place() else x + 0
 
-    told: list[dict[str, Any]] = []
-    comparison(told).call("operator", operator, (paddle.to_tensor([1.0, 2.0]),), {})
-    assert [difference["index"] for difference in told] == ([] if index == "equal" else [index])
+    reported: list[dict[str, Any]] = []
+    comparison(reported).call("operator", operator, (paddle.to_tensor([1.0, 2.0]),), {})
+    assert [difference["index"] for difference in reported] == ([] if index == "equal" else [index])
 
 
 def test_rounding_and_equal_nans_are_no_difference() -> None:

@@ -216,12 +216,12 @@ fn a_callback_runs_in_stream_order() {
             let mut write = log.writer(2);
             stream.callback(move || {
                 write();
-                Err("told".to_owned())
+                Err("refused".to_owned())
             });
             stream.kernel(log.writer(3));
             let failure = stream.synchronize();
             assert_eq!(log.read(), [1, 2, 3]);
-            assert!(failure.is_some_and(|text| text.contains("told")));
+            assert!(failure.is_some_and(|text| text.contains("refused")));
         });
     });
 }

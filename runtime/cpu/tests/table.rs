@@ -261,12 +261,12 @@ fn a_peer_copy_comes_after_the_source_s_own_work() {
 unsafe extern "C-unwind" fn hold(
     _device: ffi::C_Device,
     _stream: ffi::C_Stream,
-    told: *mut c_void,
+    notified: *mut c_void,
     status: *mut Status,
 ) {
     // SAFETY: the test keeps the receiver until its stream is done, and the device the status for the call.
-    let (told, status) = unsafe { (&*told.cast::<Receiver<()>>(), &mut *status) };
-    if told.recv_timeout(Duration::from_secs(10)).is_err() {
+    let (notified, status) = unsafe { (&*notified.cast::<Receiver<()>>(), &mut *status) };
+    if notified.recv_timeout(Duration::from_secs(10)).is_err() {
         *status = Status::ERROR;
     }
 }
@@ -278,9 +278,9 @@ fn a_peer_copy_in_a_stream_of_the_source_is_only_queued() {
     ok!(table.create_stream(&mut id(0), &mut stream));
     ok!(table.create_stream(&mut id(0), &mut other));
     let (source, target) = (filled(&table, 0, b"there"), filled(&table, 1, b"....."));
-    let (tell, told) = channel::<()>();
-    let told = (&raw const told).cast_mut().cast();
-    ok!(table.stream_add_callback(&mut id(0), stream, Some(hold), told));
+    let (tell, notified) = channel::<()>();
+    let notified = (&raw const notified).cast_mut().cast();
+    ok!(table.stream_add_callback(&mut id(0), stream, Some(hold), notified));
     ok!(table.async_memory_copy_p2p(&mut id(1), &mut id(0), stream, target, source, 5));
     ok!(table.async_memory_copy_p2p(&mut id(1), &mut id(0), other, target, source, 5));
     tell.send(()).unwrap();

@@ -13,8 +13,8 @@ built in. A failed call raises `tenon.Error`.
 from __future__ import annotations
 
 from tenon import ops
-from tenon._ending import shutdown
-from tenon._interpreter import warn_without_lock as _warn_without_lock
+from tenon._lifecycle.interpreter import warn_without_lock as _warn_without_lock
+from tenon._lifecycle.shutdown import shutdown
 from tenon._native.core import Availability
 from tenon._native.core import version_string as version
 from tenon._native.version import VERSION

@@ -11,7 +11,7 @@ import weakref
 from threading import get_ident
 from typing import TYPE_CHECKING, NamedTuple
 
-from tenon import _lifetime, _running
+from tenon._lifecycle import process, resources
 from tenon._native import functions, types
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ _numbers = itertools.count(1)
 class _Queued(NamedTuple):
     function: Callable[..., object]
     arguments: tuple[Any, ...]
-    session: _lifetime.Session
+    session: resources.Session
 
 
 pending: dict[int, _Queued] = {}
@@ -74,8 +74,8 @@ def _called(_device: object, _stream: object, number: int | None, _status: objec
     if queued is None:
         return
     # Callbacks can nest: a device without threads runs them inside a call of the program.
-    is_outermost = thread not in _running.calling_back
-    _running.calling_back.add(thread)
+    is_outermost = thread not in process.calling_back
+    process.calling_back.add(thread)
     threads.add(thread)
     try:
         queued.function(*queued.arguments)
@@ -86,7 +86,7 @@ def _called(_device: object, _stream: object, number: int | None, _status: objec
         del queued
         pending.pop(number or 0, None)
         if is_outermost:
-            _running.calling_back.discard(thread)
+            process.calling_back.discard(thread)
 
 
 # Kept alive by the module, because a device may call it as long as it has callbacks.
@@ -94,7 +94,7 @@ _native = types.StreamCallback(_called)
 
 
 def queue(
-    session: _lifetime.Session,
+    session: resources.Session,
     stream: int,
     function: Callable[..., object],
     arguments: tuple[Any, ...],
@@ -109,7 +109,7 @@ def queue(
         arguments: The arguments of the call.
         device: The native handle of the device.
     """
-    _running.leave_if_ended()
+    process.leave_if_ended()
     number = next(_numbers)
     pending[number] = _Queued(function, arguments, session)
     try:
@@ -119,7 +119,7 @@ def queue(
         raise
 
 
-def forget(session: _lifetime.Session) -> None:
+def forget(session: resources.Session) -> None:
     """Drops the callbacks of a closed device, which can no longer be called."""
     for number, queued in list(pending.items()):
         if queued.session is session:

@@ -17,7 +17,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 from weakref import ref
 
-from tenon import _ending, _lifetime, _running
+from tenon._lifecycle import process, resources, shutdown
 from tenon._native import core, functions
 from tenon.errors import BusyError, InvalidHandleError, OutOfMemoryError
 
@@ -35,7 +35,7 @@ _lock = threading.RLock()
 """Held while pending streams are listed and removed. A finaliser may run meanwhile; it does not take the lock."""
 
 
-@_running.in_child
+@process.in_child
 def _renew() -> None:
     global _lock
     _lock = threading.RLock()
@@ -130,7 +130,7 @@ def _wait_on_device(native: int, handle: int, stream: Stream) -> None:
         functions.destroy_event(native, event)
 
 
-class Memory(_lifetime.Resource):
+class Memory(resources.Resource):
     """A block of memory that the library allocated."""
 
     __slots__ = ("address", "device", "exports", "host_accessible", "native", "on_device", "size", "space", "uses")
@@ -185,7 +185,7 @@ class Memory(_lifetime.Resource):
         """
         if self._key not in self._live:
             # In a forked child the tables are empty although nothing was closed.
-            _running.refuse_in_child()
+            process.refuse_in_child()
             raise InvalidHandleError("the buffer is closed", device=self.device.name)
 
     def close(self) -> None:
@@ -196,7 +196,7 @@ class Memory(_lifetime.Resource):
         """
         if self.closed:
             return
-        _running.refuse_in_callback()
+        process.refuse_in_callback()
         refuse_if_lent(self)
         if not self.on_device:
             # Waits here, because this wait can be interrupted; the one in `free_after` cannot.
@@ -215,7 +215,7 @@ _HOST = {
 def make_room() -> None:
     """Releases returned exports and deferred resources, to free memory."""
     reclaim_all()
-    _lifetime.drain()
+    resources.drain()
 
 
 class Borrowed:
@@ -256,7 +256,7 @@ class Borrowed:
             NotInitialisedError: The process is a forked child, and the memory belongs to a device.
         """
         if self.on_device:
-            _running.refuse_in_child()
+            process.refuse_in_child()
         if self.closed:
             raise InvalidHandleError("the buffer is closed", device=self.device.name)
 
@@ -357,7 +357,7 @@ def refuse_if_lent(memory: Memory | Borrowed) -> None:
         )
 
 
-@_ending.counts_use
+@shutdown.counts_use
 def reclaim_all() -> int:
     """Releases returned exports. Returns the number of arrays of other packages that still refer to memory."""
     for one in _reclaim:

@@ -13,7 +13,8 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from tenon import _arguments, _held, _host, _layout, _running
+from tenon import _arguments, _host, _layout
+from tenon._lifecycle import host_memory, process
 from tenon._memory import Passing, shown
 from tenon._native import functions
 from tenon.errors import InvalidArgumentError
@@ -72,8 +73,8 @@ def copy(to: Buffer, source: Buffer, stream: Stream | None) -> None:
         if there >= here + size or here >= there + size:
             if stream is None and memory.on_device is not other.on_device:
                 # Fast path for the most frequent copies.
-                if _running.calling_back:
-                    _running.refuse_in_callback()
+                if process.calling_back:
+                    process.refuse_in_callback()
                 if memory.on_device:
                     functions.memory_copy_h2d(memory.native, there, here, size)
                 else:
@@ -109,8 +110,8 @@ def between_host(buffer: Buffer, array: Any, *, upload: bool) -> bool:
     if here < there + size and there < here + size:
         return False
     memory.check()
-    if _running.calling_back:
-        _running.refuse_in_callback()
+    if process.calling_back:
+        process.refuse_in_callback()
     if memory.uses.pending:
         memory.uses.settle()
     if upload:
@@ -258,7 +259,7 @@ def _upload(to: Buffer, source: Buffer, runs: _layout.Runs, stream: Stream | Non
         _each(partial(functions.memory_copy_h2d, native), to, source, runs)
     else:
         _each(partial(functions.async_memory_copy_h2d, native, stream.handle), to, source, runs)
-        _held.hold(stream, source._memory)
+        host_memory.hold(stream, source._memory)
 
 
 def _download(to: Buffer, source: Buffer, runs: _layout.Runs, stream: Stream | None) -> None:
@@ -275,7 +276,7 @@ def _download(to: Buffer, source: Buffer, runs: _layout.Runs, stream: Stream | N
         _each(partial(functions.memory_copy_d2h, native), to, source, runs)
     else:
         _each(partial(functions.async_memory_copy_d2h, native, stream.handle), to, source, runs)
-        _held.hold(stream, to._memory)
+        host_memory.hold(stream, to._memory)
 
 
 def _fetch(to: Buffer, source: Buffer, stream: Stream | None) -> None:
@@ -311,7 +312,7 @@ def _between(to: Buffer, source: Buffer, runs: _layout.Runs, stream: Stream | No
         )
         # The pool of the other device does not know this stream.
         away = source if stream.device is one else to
-        _held.hold(stream, away._memory)
+        host_memory.hold(stream, away._memory)
     else:
         # Two plugins cannot copy between each other, so the copy goes through the host.
         if stream is not None:

@@ -7,7 +7,8 @@ import warnings
 from functools import partial
 from typing import TYPE_CHECKING
 
-from tenon import _arguments, _callbacks, _current, _ending, _lifetime, _memory, _running, _wait, info
+from tenon import _arguments, _callbacks, _current, _memory, _wait, info
+from tenon._lifecycle import process, resources, shutdown
 from tenon._native import core, functions
 from tenon._native.core import Availability
 from tenon._native.text import decode
@@ -39,7 +40,7 @@ class Device:
     _type: str
     _ordinal: int
     _plugin: int
-    _session: _lifetime.Session
+    _session: resources.Session
     _default_stream: DefaultStream
 
     def __new__(cls, type: str, ordinal: int | None = None) -> Device:
@@ -59,7 +60,7 @@ class Device:
         if ordinal is None:
             type, ordinal = _parsed(type)
         number = _arguments.ordinal(ordinal, type)
-        _running.begin()
+        process.begin()
         return of_plugin(core.plugin_find(type), type, number)
 
     @property
@@ -94,8 +95,8 @@ class Device:
             BusyError: The call comes from a stream callback, which must not use a device.
             NotInitialisedError: The process is a forked child.
         """
-        if _running.calling_back:
-            _running.refuse_in_callback()
+        if process.calling_back:
+            process.refuse_in_callback()
         return self._session.handle or self._session.open()
 
     @property
@@ -166,7 +167,7 @@ class Device:
         else:
             # Devices have no query for all of their work, so a helper thread waits if the wait must be interruptible.
             _wait.wait(self.name, None, functions.synchronize_device, (native,), timeout)
-        _lifetime.drain(session)
+        resources.drain(session)
 
     async def synchronize_async(self) -> None:
         """Does the same as `synchronize` in a task, without blocking the event loop.
@@ -189,7 +190,7 @@ class Device:
         """
         if self.closed:
             return
-        _running.refuse_in_callback()
+        process.refuse_in_callback()
         _memory.reclaim_all()
         session = self._session
         failure = None
@@ -198,7 +199,7 @@ class Device:
                 self.synchronize()
             except Error as error:
                 failure = error
-        _lifetime.end_session(session, core.device_close)
+        resources.end_session(session, core.device_close)
         _callbacks.forget(session)
         if failure is not None:
             raise failure
@@ -227,7 +228,7 @@ _devices: dict[tuple[int, int], Device] = {}
 """The object of each device, by plugin and ordinal. A closed device is replaced at the next request for it."""
 
 
-@_ending.at_shutdown
+@shutdown.at_shutdown
 def _forget_all() -> None:
     for device in list(_devices.values()):
         _callbacks.forget(device._session)
@@ -256,7 +257,7 @@ def of_plugin(plugin: int, type: str, ordinal: int) -> Device:
     device._type = type
     device._ordinal = ordinal
     device._plugin = plugin
-    device._session = _lifetime.Session(f"{type}:{ordinal}", partial(_open, plugin, ordinal))
+    device._session = resources.Session(f"{type}:{ordinal}", partial(_open, plugin, ordinal))
     device._default_stream = DefaultStream(device)
     # If two threads race, `setdefault` keeps the first object; no lock is needed.
     return _devices.setdefault(key, device)

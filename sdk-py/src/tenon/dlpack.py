@@ -14,7 +14,7 @@ from collections import deque
 from ctypes import c_int, c_int64, c_size_t, c_uint64, c_void_p, py_object, sizeof
 from typing import TYPE_CHECKING, Any
 
-from tenon import _host, _layout, _lifetime, copies
+from tenon import _host, _layout, copies
 from tenon import buffer as _buffer
 from tenon._dlpack_layout import (
     CPU,
@@ -27,6 +27,7 @@ from tenon._dlpack_layout import (
     device_of,
     shape_and_strides,
 )
+from tenon._lifecycle import resources
 from tenon._memory import Borrowed, Export, reclaims
 from tenon.dtype import of_dlpack
 
@@ -183,7 +184,7 @@ def _keep(lent: _Lent) -> None:
     _round.append(lent.address)
     if len(_round) == 1:
         session = lent.buffer.device._session
-        _lifetime.release_later(_lifetime.Release(session, _look_at_all, lambda: _look(_AT_ONCE), is_memory=False))
+        resources.release_later(resources.Release(session, _look_at_all, lambda: _look(_AT_ONCE), is_memory=False))
     else:
         _look(1)
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from tenon import _arguments, _handled, _lifetime, _running, _wait
+from tenon import _arguments, _wait
+from tenon._lifecycle import handled, process, resources
 from tenon._native import functions
 from tenon.errors import InvalidArgumentError
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from tenon.stream import Stream
 
 
-class Event(_handled.Handled):
+class Event(handled.Handled):
     """A point in a stream. The event is done when all work before this point is done.
 
     An event that was never recorded counts as done. A thread waits for an event with `synchronize`, a stream with
@@ -91,7 +92,7 @@ class Event(_handled.Handled):
             and native
             and handle is not None
             and session.can_query
-            and not _running.calling_back
+            and not process.calling_back
             and functions.query_event(native, handle)
         ):
             # Usually there is nothing to wait for, but a failure may have to be reported.
@@ -100,8 +101,8 @@ class Event(_handled.Handled):
             handles = self._device.handle, self.handle
             query = functions.query_event if session.can_query else None
             _wait.wait(self, query, functions.synchronize_event, handles, timeout)
-        if _lifetime.deferred:
-            _lifetime.drain()
+        if resources.deferred:
+            resources.drain()
 
     def elapsed_time(self, end: Event) -> float:
         """Returns the time from this event to a later one in milliseconds. The device measures it.
@@ -143,7 +144,7 @@ class Event(_handled.Handled):
         """
         if self.closed:
             return
-        _running.refuse_in_callback()
+        process.refuse_in_callback()
         release = self._take()
         self._handle = None
         if release is not None:

@@ -6,7 +6,8 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tenon import _arguments, _running
+from tenon import _arguments
+from tenon._lifecycle import process
 from tenon._native import core, functions
 from tenon._native.text import decode, decode_or_none
 from tenon.errors import BusyError
@@ -51,7 +52,7 @@ class Plugin:
     @property
     def open_devices(self) -> int:
         """The number of its devices that are open."""
-        _running.refuse_in_child()
+        process.refuse_in_child()
         return int(core.plugin_get_info(self.handle).open_devices)
 
     def device(self, ordinal: int = 0) -> Device:
@@ -62,8 +63,8 @@ class Plugin:
 
     def devices(self) -> list[Device]:
         """Returns all devices of this plugin. Initialises the plugin but opens no device."""
-        _running.refuse_in_child()
-        _running.refuse_in_callback()
+        process.refuse_in_child()
+        process.refuse_in_callback()
         return [self.device(ordinal) for ordinal in range(functions.get_device_count(self.handle))]
 
     def unload(self) -> None:
@@ -76,8 +77,8 @@ class Plugin:
         """
         from tenon.device import forget_plugin
 
-        _running.refuse_in_child()
-        _running.refuse_in_callback()
+        process.refuse_in_child()
+        process.refuse_in_callback()
         core.unload_plugin(self.handle)
         forget_plugin(self.handle)
 
@@ -88,7 +89,7 @@ class Plugin:
 
 def of_handle(handle: int) -> Plugin:
     """Returns the `Plugin` of a native handle."""
-    _running.refuse_in_child()
+    process.refuse_in_child()
     info = core.plugin_get_info(handle)
     major, minor, patch = info.version
     return Plugin(
@@ -105,13 +106,13 @@ def of_handle(handle: int) -> Plugin:
 
 def plugins() -> list[Plugin]:
     """Returns all loaded plugins, the built-in device first."""
-    _running.begin()
+    process.begin()
     return [of_handle(core.plugin_get(index)) for index in range(core.plugin_count())]
 
 
 def plugin_failures() -> list[PluginFailure]:
     """Returns the plugins on `TENON_PLUGIN_PATH` that could not be loaded."""
-    _running.begin()
+    process.begin()
     return [PluginFailure(decode(failure.path), decode(failure.reason)) for failure in core.plugin_failures()]
 
 
@@ -131,7 +132,7 @@ def load_plugin(
         NotFoundError: The file does not exist.
         LoadFailedError: The plugin cannot be loaded. The message states the reason and a remedy.
     """
-    _running.begin()
+    process.begin()
     options = core.LoadOptions(release=release, name=name, lazy=lazy)
     return of_handle(core.load_plugin(os.fsdecode(path), options))
 
@@ -160,7 +161,7 @@ def init(
     def start() -> None:
         core.init(core.Options(plugin_path=paths, layers=names))
 
-    if not _running.begin(start):
+    if not process.begin(start):
         raise BusyError(
             "the library is initialised already: call `tenon.init` before any other function", function="init"
         )
@@ -176,5 +177,5 @@ def enable_layers(*names: str) -> None:
         InvalidArgumentError: A layer does not exist.
         BusyError: A plugin is in use already, so layers can no longer be enabled.
     """
-    _running.begin()
+    process.begin()
     core.layers_enable(",".join(names))

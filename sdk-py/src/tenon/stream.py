@@ -5,7 +5,8 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from tenon import _arguments, _callbacks, _current, _handled, _lifetime, _running, _wait
+from tenon import _arguments, _callbacks, _current, _wait
+from tenon._lifecycle import handled, process, resources
 from tenon._native import functions
 from tenon.errors import Error
 from tenon.event import Event, other_device
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from tenon.device import Device
 
 
-class Stream(_handled.Handled):
+class Stream(handled.Handled):
     """A queue of work that a device runs in order.
 
     `with stream:` makes it the current stream of its device, and its device the current device, for the thread or task.
@@ -48,7 +49,7 @@ class Stream(_handled.Handled):
         session, native = self._device._session, self._device.handle
         if not session.can_query:
             # Without queries, only a wait shows that a dropped stream is done. So wait before creating another one.
-            _lifetime.drain(session)
+            resources.drain(session)
         handle = functions.create_stream(native)
         self._handle = handle
         # The handle is 0 if the device supports only its default stream.
@@ -80,7 +81,7 @@ class Stream(_handled.Handled):
             and native
             and handle is not None
             and session.can_query
-            and not _running.calling_back
+            and not process.calling_back
             and functions.query_stream(native, handle)
         ):
             # Usually there is nothing to wait for, but a failure may have to be reported.
@@ -89,8 +90,8 @@ class Stream(_handled.Handled):
             handles = self._device.handle, self.handle
             query = functions.query_stream if session.can_query else None
             _wait.wait(self, query, functions.synchronize_stream, handles, timeout)
-        if _lifetime.deferred:
-            _lifetime.drain()
+        if resources.deferred:
+            resources.drain()
 
     async def synchronize_async(self) -> None:
         """Does the same as `synchronize` in a task, without blocking the event loop.
@@ -170,7 +171,7 @@ class Stream(_handled.Handled):
         """
         if self.closed:
             return
-        _running.refuse_in_callback()
+        process.refuse_in_callback()
         release = self._take()
         if release is None:
             return
@@ -185,7 +186,7 @@ class Stream(_handled.Handled):
             raise
         except BaseException:
             # Ctrl-C has ended the wait. Destroying the stream now could wait again.
-            _lifetime.release_later(release)
+            resources.release_later(release)
             raise
         release.now()
 
@@ -231,17 +232,17 @@ class DefaultStream(Stream):
         return f"<tenon.Stream default on {self._device.name}{state}>"
 
 
-def _is_idle(session: _lifetime.Session, device: int, handle: int) -> bool:
+def _is_idle(session: resources.Session, device: int, handle: int) -> bool:
     # Without a query function the call would wait. Such streams are destroyed when a caller waits for the device.
     return session.can_query and functions.query_stream(device, handle)
 
 
-def _destroy(session: _lifetime.Session, device: int, handle: int) -> None:
+def _destroy(session: resources.Session, device: int, handle: int) -> None:
     if handle:
         session.streams.discard(handle)
     # `Session.is_idle` may have copied the set of streams before the line above and may query this stream.
     if session.asking and not session.ended:
         again = partial(_destroy, session, device, handle)
-        _lifetime.release_later(_lifetime.Release(session, again, lambda: not session.asking, is_memory=False))
+        resources.release_later(resources.Release(session, again, lambda: not session.asking, is_memory=False))
     else:
         functions.destroy_stream(device, handle)

@@ -74,7 +74,7 @@ fn unknown(specs: Specs, name: &str) -> String {
     };
     let elsewhere = match (specs, name) {
         (Specs::Own, "spec" | "complete") => {
-            "\n  help: the attributes for traits of other specs are in the crate `tenon-interface`"
+            "\n  help: the attributes for traits of other specs are in the crate `tenon-spec-macros`"
         }
         _ => "",
     };

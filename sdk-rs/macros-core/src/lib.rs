@@ -2,7 +2,7 @@
 //!
 //! They fill the slots of exactly the functions that the `impl` has, and report missing ones in the terms of
 //! the spec. The description of a trait is data: `tenon-macros` has a generated table of Tenon's traits, and
-//! `tenon-interface` does the same for any other spec.
+//! `tenon-spec-macros` does the same for any other spec.
 
 mod arguments;
 mod entry;

@@ -21,7 +21,7 @@ use tenon_macros_core::{Attribute, Purpose, Specs, expand};
 /// plugin is made for, and refuses functions that came later; `operators = tenon_paddle_operators` registers the operators
 /// of [`macro@operators`] with PaddlePaddle; `new = …` is the expression that makes the instance, `Default::default()` if
 /// left out; `module = …` names an interface module outside `tenon`. For interfaces of another spec, use the crate
-/// `tenon-interface`.
+/// `tenon-spec-macros`.
 #[proc_macro_attribute]
 pub fn plugin(arguments: TokenStream, item: TokenStream) -> TokenStream {
     expand_attribute(Purpose::Plugin, arguments, item)

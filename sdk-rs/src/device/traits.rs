@@ -943,7 +943,6 @@ pub trait Device: Send + Sync + 'static {
     /// Queues a host function on a stream.
     ///
     /// Queues a function of the host, called once when all work before it on the stream is done;
-
     /// work after it waits until it has returned. It runs in a thread of the plugin and must not
     /// call functions of this table.
     ///

@@ -17,7 +17,7 @@ const FILE: &str = "THIRD-PARTY.txt";
 const SHIPPED: &[&str] = &[
     "tenon-sdk-c",
     "tenon-ascendcl",
-    "tenon-c-operators",
+    "tenon-plugin-operators",
     "tenon-cli",
     "tenon-cpu-operators-library",
     "tenon-paddle",

@@ -115,29 +115,29 @@ fn handed_on<'a>(
 ) -> Option<Diagnostic> {
     let callee = check.interface.function(call.function.value);
     let named = |index: &ParamId| call.arguments.iter().any(|(id, _)| id == index);
-    let yielded = callee.outputs().filter(|(id, _)| !named(id)).map(|(_, param)| param);
-    let (yielded, wanted): (Vec<&Param>, Vec<&Param>) = (
-        yielded.chain(value(callee)).collect(),
+    let returned = callee.outputs().filter(|(id, _)| !named(id)).map(|(_, param)| param);
+    let (returned, wanted): (Vec<&Param>, Vec<&Param>) = (
+        returned.chain(value(callee)).collect(),
         rest.map(|(_, param)| param).chain(value(site.function)).collect(),
     );
-    if !yielded.iter().chain(&wanted).all(|param| check.is_sound(param)) {
+    if !returned.iter().chain(&wanted).all(|param| check.is_sound(param)) {
         return None;
     }
     let (name, callee_name) = (&site.function.name.value, &callee.name.value);
-    if yielded.len() != wanted.len() {
+    if returned.len() != wanted.len() {
         let count = |params: &[&Param]| match params {
             [] => "nothing".to_owned(),
             params => enumerate(&quoted(params.iter().map(|param| &param.name.value))),
         };
         let message =
-            format!("`{name}` yields {}, but `{callee_name}` yields {}", count(&wanted), count(&yielded));
+            format!("`{name}` yields {}, but `{callee_name}` yields {}", count(&wanted), count(&returned));
         return Some(
             Diagnostic::new(Code::FallbackIncomplete, call.function.span, message)
                 .label("a fallback `call` needs a function with the same results")
                 .related(callee.name.span, "the called function"),
         );
     }
-    let (other, param) = yielded
+    let (other, param) = returned
         .into_iter()
         .zip(wanted)
         .find(|(other, param)| other.ty != param.ty || other.length.is_some() != param.length.is_some())?;

@@ -23,10 +23,10 @@ pub(crate) fn check_waits_or_queues(check: &Check, function: &Function) {
 /// Checks that `stream_ordered` and `held` name a stream.
 pub(crate) fn check_streams(check: &Check) {
     // A type without `orders` is reported once, not at each use.
-    let mut told: Vec<Ty> = Vec::new();
+    let mut reported: Vec<Ty> = Vec::new();
     let mut check_once = |stream: &Param, span: Span| {
-        if !told.contains(&stream.ty) && check_stream(check, stream, span) {
-            told.push(stream.ty);
+        if !reported.contains(&stream.ty) && check_stream(check, stream, span) {
+            reported.push(stream.ty);
         }
     };
     for function in &check.interface.functions {

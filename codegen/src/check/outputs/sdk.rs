@@ -4,16 +4,16 @@ use std::collections::BTreeMap;
 
 use crate::diagnostic::{Code, Diagnostic};
 use crate::model::{Direction, Function, Param, ResultKind, Ty, Type, TypeKind};
-use crate::sdk::{ANSWER, FIRST_OWN, Face, Handle, PLUGIN};
+use crate::sdk::{ANSWER, FIRST_OWN, Handle, PLUGIN, SdkApi};
 use crate::source::Span;
 
 use crate::check::Check;
 
 impl<'a> Check<'a> {
     /// Returns the SDK's view, unless some part of it did not resolve.
-    fn face(&self) -> Option<Face<'a>> {
+    fn sdk_api(&self) -> Option<SdkApi<'a>> {
         let is_sound = self.trusts(&self.interface.places, "sdk") && self.interface.table().is_some();
-        Face::of(self.spec, self.interface).filter(|_| is_sound)
+        SdkApi::of(self.spec, self.interface).filter(|_| is_sound)
     }
 
     fn misfit(&self, span: Span, message: String, label: &str) {
@@ -28,7 +28,7 @@ impl<'a> Check<'a> {
 
 /// Checks that at most one interface has `sdk`, and that it uses no other interface.
 pub(crate) fn check_place(check: &Check) {
-    if check.face().is_none() {
+    if check.sdk_api().is_none() {
         return;
     }
     let span = check.interface.places.span("sdk");
@@ -61,7 +61,7 @@ pub(crate) fn check_methods(check: &Check) {
 
 /// Checks that the type of the SDK's device is an id of the interface.
 pub(crate) fn check_device(check: &Check) {
-    let (Some(_), Some(sdk)) = (check.face(), &check.interface.sdk) else { return };
+    let (Some(_), Some(sdk)) = (check.sdk_api(), &check.interface.sdk) else { return };
     if !matches!(check.spec.ty(sdk.device).kind, TypeKind::Id { .. }) {
         let message = format!("{} is not an id", check.show_type(Ty::Named(sdk.device)));
         let span = check.interface.places.at("sdk").span("device");
@@ -72,7 +72,7 @@ pub(crate) fn check_device(check: &Check) {
 
 /// Checks that the statuses of the interface have other numbers and names than those of the SDK.
 pub(crate) fn check_statuses(check: &Check) {
-    let (Some(face), Some(status)) = (check.face(), check.interface.status) else { return };
+    let (Some(sdk_api), Some(status)) = (check.sdk_api(), check.interface.status) else { return };
     let TypeKind::Enum { values, .. } = &check.spec.ty(status).kind else { return };
     for value in values {
         let span = value.name.span;
@@ -81,7 +81,7 @@ pub(crate) fn check_statuses(check: &Check) {
             let number = (value.places.span("value"), "the number");
             check.misfit_with(span, message, "numbers from 16 are reserved for the SDK", number);
         }
-        let own = face.statuses().into_iter().filter(|own| own.value >= FIRST_OWN);
+        let own = sdk_api.statuses().into_iter().filter(|own| own.value >= FIRST_OWN);
         if own.map(|own| own.name).any(|own| own == value.name.value) {
             let message = format!("`{}` is also a status of the SDK itself", value.name.value);
             check.misfit(span, message, "the name is already used");
@@ -91,21 +91,21 @@ pub(crate) fn check_statuses(check: &Check) {
 
 /// Checks that a function returns a status, and that it outputs a device only if the plugin is known.
 pub(crate) fn check_functions(check: &Check) {
-    let Some(face) = check.face() else { return };
+    let Some(sdk_api) = check.sdk_api() else { return };
     for function in &check.interface.functions {
         let name = &function.name.value;
         if check.interface.status.is_none() || !matches!(function.result, ResultKind::Status) {
             let message = format!("`{name}` does not return a status");
             check.misfit(function.name.span, message, "functions of the SDK return a status");
         }
-        let handle = face.called_with(function);
+        let handle = sdk_api.called_with(function);
         for param in function.params.iter().filter(|param| check.is_sound(param)) {
-            check_param(check, face, function, handle, param);
+            check_param(check, sdk_api, function, handle, param);
         }
     }
 }
 
-fn check_param(check: &Check, face: Face, function: &Function, handle: Handle, param: &Param) {
+fn check_param(check: &Check, sdk_api: SdkApi, function: &Function, handle: Handle, param: &Param) {
     let span = param.name.span;
     let name = &param.name.value;
     let is_taken =
@@ -117,7 +117,7 @@ fn check_param(check: &Check, face: Face, function: &Function, handle: Handle, p
             "the name is already used",
         );
     }
-    if face.is_device(param) {
+    if sdk_api.is_device(param) {
         let is_told = handle == Handle::Plugin && param.dir == Direction::Out && !param.nullable;
         if param.length.is_some() || (param.dir != Direction::In && !is_told) {
             let message = format!("the SDK cannot output the device `{name}`");
@@ -132,7 +132,7 @@ fn check_param(check: &Check, face: Face, function: &Function, handle: Handle, p
         let status = (check.interface.places.span("status"), "the status of this interface");
         check.misfit_with(span, message, "the SDK cannot convert it to its own statuses", status);
     }
-    if face.translated(param).is_some() {
+    if sdk_api.translated(param).is_some() {
         let id = function.params.iter().position(|other| std::ptr::eq(other, param));
         let taken = function.params.iter().filter(|other| other.context_of.map(|id| id.0) == id).count();
         if taken != 1 || handle == Handle::Plugin {
@@ -144,8 +144,8 @@ fn check_param(check: &Check, face: Face, function: &Function, handle: Handle, p
 
 /// Checks that a callback with a device or a status is called once, with its context.
 pub(crate) fn check_callbacks(check: &Check) {
-    let Some(face) = check.face() else { return };
-    for ty in check.interface.types.iter().filter(|ty| face.is_translated(ty)) {
+    let Some(sdk_api) = check.sdk_api() else { return };
+    for ty in check.interface.types.iter().filter(|ty| sdk_api.is_translated(ty)) {
         let TypeKind::Callback { params, result, once } = &ty.kind else { continue };
         let name = &ty.name.value;
         if !*once {
@@ -161,7 +161,7 @@ pub(crate) fn check_callbacks(check: &Check) {
         }
         for param in params.iter().filter(|param| check.is_sound(param)) {
             let is_status = check.interface.status.is_some_and(|status| param.ty == Ty::Named(status));
-            let fits = match (face.is_device(param), is_status) {
+            let fits = match (sdk_api.is_device(param), is_status) {
                 (true, _) => param.dir == Direction::In && param.length.is_none(),
                 (_, true) => param.is_status,
                 _ => true,
@@ -180,12 +180,12 @@ pub(crate) fn check_callbacks(check: &Check) {
 
 /// Checks that a struct contains no handle of the SDK, because structs are passed on unchanged.
 pub(crate) fn check_fields(check: &Check) {
-    let Some(face) = check.face() else { return };
-    for ty in face.types() {
+    let Some(sdk_api) = check.sdk_api() else { return };
+    for ty in sdk_api.types() {
         let TypeKind::Struct { fields, .. } = &ty.kind else { continue };
         for field in fields.iter().filter(|field| check.is_sound(field)) {
             let Ty::Named(id) = field.ty else { continue };
-            if face.is_own(check.spec.ty(id)) || face.translated(field).is_some() {
+            if sdk_api.is_own(check.spec.ty(id)) || sdk_api.translated(field).is_some() {
                 let message = format!("the SDK cannot convert the field `{}`", field.name.value);
                 let ty = (field.places.span("type"), "the type");
                 check.misfit_with(field.name.span, message, "structs are passed on unchanged", ty);
@@ -196,26 +196,26 @@ pub(crate) fn check_fields(check: &Check) {
 
 /// Checks that the C names that the SDK derives with its prefix are unique.
 pub(crate) fn check_symbols(check: &Check) {
-    let Some(face) = check.face() else { return };
+    let Some(sdk_api) = check.sdk_api() else { return };
     let mut symbols: BTreeMap<String, Option<Span>> = BTreeMap::new();
     for name in ["status", "device", PLUGIN, "buffer"] {
-        symbols.insert(face.handle(name), None);
+        symbols.insert(sdk_api.handle(name), None);
     }
-    for status in face.statuses() {
-        symbols.insert(face.status(&status.name), None);
+    for status in sdk_api.statuses() {
+        symbols.insert(sdk_api.status(&status.name), None);
     }
     let of_type = |ty: &'_ Type| {
         let values = match &ty.kind {
             TypeKind::Enum { values, .. } => {
-                values.iter().map(|value| (face.value(ty, value), value.name.span)).collect()
+                values.iter().map(|value| (sdk_api.value(ty, value), value.name.span)).collect()
             }
             _ => Vec::new(),
         };
-        std::iter::once((face.ty(ty), ty.name.span)).chain(values).collect::<Vec<_>>()
+        std::iter::once((sdk_api.ty(ty), ty.name.span)).chain(values).collect::<Vec<_>>()
     };
-    let types = face.types().into_iter().flat_map(of_type);
+    let types = sdk_api.types().into_iter().flat_map(of_type);
     let functions = check.interface.functions.iter();
-    let functions = functions.map(|function| (face.function(function), function.name.span));
+    let functions = functions.map(|function| (sdk_api.function(function), function.name.span));
     for (name, span) in types.chain(functions) {
         // A name that is already repeated in the spec is reported there.
         if check.found.borrow().iter().any(|known| known.span == span) {

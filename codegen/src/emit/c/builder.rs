@@ -9,7 +9,7 @@ use super::names::Names;
 use super::types::{self, Dialect, Speller};
 use crate::abi::{self, StructLayout};
 use crate::model::*;
-use crate::sdk::Face;
+use crate::sdk::SdkApi;
 
 #[derive(Debug, Serialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
@@ -65,7 +65,7 @@ pub(super) struct Builder<'a> {
     pub(super) comments: Comments<'a>,
     pub(super) newest: Speller<'a>,
     /// The SDK's view, if the types are those of the SDK.
-    pub(super) face: Option<Face<'a>>,
+    pub(super) sdk_api: Option<SdkApi<'a>>,
 }
 
 impl<'a> Builder<'a> {
@@ -77,7 +77,7 @@ impl<'a> Builder<'a> {
             names: Names::new(spec, interface),
             comments: Comments::new(spec, interface),
             newest: Speller::new(spec, interface, interface.newest(), Dialect::C),
-            face: None,
+            sdk_api: None,
         }
     }
 }
@@ -114,7 +114,7 @@ impl Builder<'_> {
             TypeKind::Id { tag, .. } => tag.clone(),
             TypeKind::Enum { .. } | TypeKind::Struct { .. } | TypeKind::Callback { .. } => String::new(),
         };
-        match self.face.map(|face| face.ty(ty)) {
+        match self.sdk_api.map(|sdk_api| sdk_api.ty(ty)) {
             Some(name) => (name.clone(), format!("{name}_st")),
             None => (ty.c_name.clone(), tag),
         }
@@ -145,7 +145,7 @@ impl Builder<'_> {
             TypeKind::Enum { values, form, representation, .. } => TypeItem::Enum {
                 name: name.clone(),
                 // The SDK's header declares each enum by its name.
-                form: match self.face.map_or(*form, |_| EnumForm::Named).in_c(*representation) {
+                form: match self.sdk_api.map_or(*form, |_| EnumForm::Named).in_c(*representation) {
                     EnumForm::Named => "named",
                     EnumForm::Int => "int",
                     EnumForm::Macros => "macros",
@@ -155,7 +155,9 @@ impl Builder<'_> {
                     .iter()
                     .map(|value| ValueItem {
                         comment: self.comments.value(value),
-                        name: self.face.map_or_else(|| value.c_name.clone(), |face| face.value(ty, value)),
+                        name: self
+                            .sdk_api
+                            .map_or_else(|| value.c_name.clone(), |sdk_api| sdk_api.value(ty, value)),
                         value: value.value,
                     })
                     .collect(),
@@ -170,7 +172,7 @@ impl Builder<'_> {
                 TypeItem::Struct(StructItem {
                     word: if *is_union { "union" } else { "struct" },
                     name: name.clone(),
-                    anonymous: *anonymous && self.face.is_none(),
+                    anonymous: *anonymous && self.sdk_api.is_none(),
                     fields: self.fields(ty, fields, &layout, self.interface.newest()),
                     size: layout.size,
                     comment,

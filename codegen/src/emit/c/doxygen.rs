@@ -1,9 +1,9 @@
 //! Doxygen comments, as lines without the asterisks.
 
-use crate::emit::words::Words;
+use crate::emit::descriptions::Describer;
 use crate::language::headers::Headers;
 use crate::model::*;
-use crate::sdk::Face;
+use crate::sdk::SdkApi;
 use crate::text::{
     capital, collapse, count, ended, enumerate, map_code_spans, quoted, sentence, uncapital, wrap,
 };
@@ -14,25 +14,25 @@ pub(super) const WIDTH: usize = 96;
 /// Writes the comments of one interface.
 #[derive(Clone, Copy)]
 pub struct Comments<'a> {
-    pub(super) words: Words<'a>,
+    pub(super) describer: Describer<'a>,
     /// The SDK's view of the interface, for headers of the SDK.
-    pub(super) face: Option<Face<'a>>,
+    pub(super) sdk_api: Option<SdkApi<'a>>,
 }
 
 impl<'a> Comments<'a> {
     /// Makes the comments of an interface.
     pub fn new(spec: &'a Spec, interface: &'a Interface) -> Self {
-        Comments { words: Words::new(spec, interface), face: None }
+        Comments { describer: Describer::new(spec, interface), sdk_api: None }
     }
 
     /// Makes the comments of an interface's functions in the SDK.
-    pub fn sdk(face: Face<'a>) -> Self {
-        Comments { words: Words::new(face.spec, face.interface), face: Some(face) }
+    pub fn sdk(sdk_api: SdkApi<'a>) -> Self {
+        Comments { describer: Describer::new(sdk_api.spec, sdk_api.interface), sdk_api: Some(sdk_api) }
     }
 
     /// Returns the comment of a whole header.
     pub fn header(self, headers: &Headers, name: &str) -> Vec<String> {
-        let interface = self.words.interface;
+        let interface = self.describer.interface;
         if name != interface.header {
             return self.part(headers, name);
         }
@@ -60,7 +60,7 @@ impl<'a> Comments<'a> {
 
     /// Returns the comment of a header that the interface's own header includes.
     fn part(self, headers: &Headers, name: &str) -> Vec<String> {
-        let interface = self.words.interface;
+        let interface = self.describer.interface;
         let groups: Vec<String> = headers.groups(name).map(|group| uncapital(&group.title)).collect();
         let brief = format!("@brief {}: {}.", interface.title, enumerate(&groups));
         let mut lines = vec![format!("@file {name}")];
@@ -71,7 +71,7 @@ impl<'a> Comments<'a> {
     }
 
     fn short_enumerators(self) -> Vec<String> {
-        let values = self.words.interface.types.iter().flat_map(Type::enum_values);
+        let values = self.describer.interface.types.iter().flat_map(Type::enum_values);
         let mut short: Vec<&str> = values
             .map(|value| value.c_name.as_str())
             .filter(|name| name.len() <= 4 && !name.contains('_'))
@@ -103,7 +103,7 @@ impl<'a> Comments<'a> {
                 lines.extend(
                     result.iter().flat_map(|result| tagged("@return", &sentence(&collapse(&result.doc)))),
                 );
-                if self.face.is_some_and(|face| face.is_translated(ty)) {
+                if self.sdk_api.is_some_and(|sdk_api| sdk_api.is_translated(ty)) {
                     let rule = "It must not call a function that reaches a device. Functions that open, close, load, \
                                 initialise or shut down something fail with #TENON_BUSY.";
                     lines.extend(tagged("@note", rule));
@@ -117,14 +117,14 @@ impl<'a> Comments<'a> {
 
     /// Returns the comment of an enumerator.
     pub fn value(self, value: &EnumValue) -> Vec<String> {
-        let mut lines = wrap(&sentence(&self.told(&value.summary)), WIDTH);
+        let mut lines = wrap(&sentence(&self.one_line(&value.summary)), WIDTH);
         lines.extend(self.since(value.availability));
         self.finish(lines)
     }
 
     /// Returns the comment of a field.
     pub fn field(self, field: &Param, fields: &[Param]) -> Vec<String> {
-        let mut lines = wrap(&self.words.param(field, fields, &self.told(&field.doc)), WIDTH);
+        let mut lines = wrap(&self.describer.param(field, fields, &self.one_line(&field.doc)), WIDTH);
         lines.extend(self.since(field.availability));
         self.finish(lines)
     }
@@ -136,14 +136,15 @@ impl<'a> Comments<'a> {
         lines.extend(function.params.iter().flat_map(|param| self.param(param, &function.params)));
         lines.extend(self.result(function));
         lines.extend(self.since(function.availability));
-        for note in self.words.signature_notes(function).into_iter().chain(self.words.order(function)) {
+        for note in self.describer.signature_notes(function).into_iter().chain(self.describer.order(function))
+        {
             lines.extend(tagged("@note", &note));
         }
-        if self.words.interface.table().is_some() {
+        if self.describer.interface.table().is_some() {
             lines.extend(self.absence(function));
         }
         let see: Vec<String> =
-            function.see.iter().map(|id| self.words.interface.function(*id).c_name.clone()).collect();
+            function.see.iter().map(|id| self.describer.interface.function(*id).c_name.clone()).collect();
         if !see.is_empty() {
             lines.extend(tagged("@see", &see.join(", ")));
         }
@@ -187,8 +188,8 @@ impl<'a> Comments<'a> {
     }
 
     fn absence(self, function: &Function) -> Vec<String> {
-        let mut text = sentence(&capital(self.words.need(function)));
-        let when_null = self.words.when_null(function);
+        let mut text = sentence(&capital(self.describer.need(function)));
+        let when_null = self.describer.when_null(function);
         if !when_null.is_empty() {
             text = format!("{text} When null: {}", when_null);
         }
@@ -196,7 +197,7 @@ impl<'a> Comments<'a> {
         if let Some(fallback) = &function.fallback {
             lines.extend(tagged(
                 "@note",
-                &format!("Fallback: {}", uncapital(&self.words.fallback(function, fallback))),
+                &format!("Fallback: {}", uncapital(&self.describer.fallback(function, fallback))),
             ));
         }
         lines
@@ -208,20 +209,20 @@ impl<'a> Comments<'a> {
             Direction::Out => "out",
             Direction::InOut => "in,out",
         };
-        let names = super::names::Names::new(self.words.spec, self.words.interface);
-        let told = self.words.param(param, params, &self.told(&param.doc));
-        tagged(&format!("@param[{direction}]"), &format!("{} {told}", names.variable(&param.name.value)))
+        let names = super::names::Names::new(self.describer.spec, self.describer.interface);
+        let text = self.describer.param(param, params, &self.one_line(&param.doc));
+        tagged(&format!("@param[{direction}]"), &format!("{} {text}", names.variable(&param.name.value)))
     }
 
     fn result(self, function: &Function) -> Vec<String> {
         let cases = function.returns.iter().map(|(status, when)| {
             let when = collapse(when);
-            (self.words.status(*status).c_name.as_str(), when)
+            (self.describer.status(*status).c_name.as_str(), when)
         });
         match &function.result {
             ResultKind::None => Vec::new(),
             ResultKind::Value(value) => tagged("@return", &sentence(&collapse(&value.doc))),
-            ResultKind::Status if self.words.interface.error.is_some() => self.error_object(cases),
+            ResultKind::Status if self.describer.interface.error.is_some() => self.error_object(cases),
             ResultKind::Status => {
                 let (mut lines, mut success) = (Vec::new(), "on success".to_owned());
                 for (status, when) in cases {
@@ -232,7 +233,7 @@ impl<'a> Comments<'a> {
                     }
                 }
                 let first = self
-                    .words
+                    .describer
                     .success()
                     .map(|status| tagged("@retval", &format!("{} {}", status.c_name, sentence(&success))));
                 first.into_iter().flatten().chain(lines).collect()
@@ -241,8 +242,8 @@ impl<'a> Comments<'a> {
     }
 
     fn error_object<'s>(self, cases: impl Iterator<Item = (&'s str, String)>) -> Vec<String> {
-        let Some(error) = self.words.interface.error else { return Vec::new() };
-        let destroy = &self.words.interface.function(error.destroy).c_name;
+        let Some(error) = self.describer.interface.error else { return Vec::new() };
+        let destroy = &self.describer.interface.function(error.destroy).c_name;
         let text = format!("Null on success, otherwise an error object, which `{destroy}` destroys.");
         let codes: Vec<String> = cases.map(|(status, when)| format!("`{status}`: {when}")).collect();
         let codes =
@@ -251,32 +252,32 @@ impl<'a> Comments<'a> {
     }
 
     fn is_success(self, status: &str) -> bool {
-        self.words.success().is_some_and(|value| value.c_name == status)
+        self.describer.success().is_some_and(|value| value.c_name == status)
     }
 
     /// Returns a text on one line, for callers of the SDK or for implementers.
-    fn told(self, doc: &Prose) -> String {
-        collapse(&self.face.map_or_else(|| doc.to_string(), |_| self.translate(&doc.callers())))
+    fn one_line(self, doc: &Prose) -> String {
+        collapse(&self.sdk_api.map_or_else(|| doc.to_string(), |_| self.translate(&doc.callers())))
     }
 
     fn since(self, availability: Availability) -> Vec<String> {
         let mut lines = Vec::new();
         // The SDK always has the function; its comment says if plugins of older releases lack it.
-        if self.face.is_some() {
+        if self.sdk_api.is_some() {
             return lines;
         }
         if let Some(since) = availability.since {
-            lines.push(format!("@since {}", self.words.release(since)));
+            lines.push(format!("@since {}", self.describer.release(since)));
         }
         if let Some(until) = availability.until {
-            lines.push(format!("@note Removed after {}.", self.words.release(until)));
+            lines.push(format!("@note Removed after {}.", self.describer.release(until)));
         }
         lines
     }
 
     /// Returns Markdown with its own line breaks.
     pub(super) fn prose(self, text: &str) -> Vec<String> {
-        if self.face.is_some() {
+        if self.sdk_api.is_some() {
             // Replaces names first, because the SDK's are longer and the lines may be full.
             let paragraphs = text.split("\n\n").map(|paragraph| self.translate(&collapse(paragraph)));
             let wrapped: Vec<String> = paragraphs.map(|text| wrap(&text, WIDTH).join("\n")).collect();
@@ -298,7 +299,7 @@ impl<'a> Comments<'a> {
     pub(super) fn translate(self, text: &str) -> String {
         map_code_spans(text, |span| {
             // The SDK's name has another prefix, also in a call such as `wait(board, queue)`.
-            let (name, rest) = match self.face {
+            let (name, rest) = match self.sdk_api {
                 Some(_) => span.split_at(span.find('(').unwrap_or(span.len())),
                 None => (span, ""),
             };
@@ -310,9 +311,11 @@ impl<'a> Comments<'a> {
         if name == "null" {
             return Some("NULL".to_owned());
         }
-        let Words { spec, interface, .. } = self.words;
+        let Describer { spec, interface, .. } = self.describer;
         if let Some((_, function)) = interface.find(name) {
-            return Some(self.face.map_or_else(|| function.c_name.clone(), |face| face.function(function)));
+            return Some(
+                self.sdk_api.map_or_else(|| function.c_name.clone(), |sdk_api| sdk_api.function(function)),
+            );
         }
         if let Some(status) = spec.status_values(interface).iter().find(|value| value.name.value == name) {
             return Some(self.status_name(status));
@@ -321,11 +324,11 @@ impl<'a> Comments<'a> {
         reach
             .flat_map(|interface| &interface.types)
             .find(|ty| ty.name.value == name)
-            .map(|ty| self.face.map_or_else(|| ty.c_name.clone(), |face| face.ty(ty)))
+            .map(|ty| self.sdk_api.map_or_else(|| ty.c_name.clone(), |sdk_api| sdk_api.ty(ty)))
     }
 
     fn status_name(self, status: &EnumValue) -> String {
-        self.face.map_or_else(|| status.c_name.clone(), |face| face.status(&status.name.value))
+        self.sdk_api.map_or_else(|| status.c_name.clone(), |sdk_api| sdk_api.status(&status.name.value))
     }
 }
 

@@ -24,7 +24,7 @@ use crate::grammar::outputs::{self, OutputKind};
 use crate::language::headers;
 use crate::model::{Function, Interface, OutputPlace, ReleaseId, Spec};
 use crate::out::Output;
-use crate::sdk::Face;
+use crate::sdk::SdkApi;
 use crate::text::count;
 
 /// The headers of interfaces and of the SDK.
@@ -125,11 +125,11 @@ fn headers(job: &Job, interface: &Interface) -> Result<Vec<Output>, minijinja::E
         };
         outputs.push(Output::new(*name, text, note));
     }
-    if let Some(face) = Face::of(spec, interface) {
+    if let Some(sdk_api) = SdkApi::of(spec, interface) {
         let folder = interface.header.rsplit_once('/').map_or("", |(folder, _)| folder);
         let beside =
             |file: &str| if folder.is_empty() { file.to_owned() } else { format!("{folder}/{file}") };
-        let own = sdk::headers(job.templates, face, &marker)?;
+        let own = sdk::headers(job.templates, sdk_api, &marker)?;
         outputs.extend(own.into_iter().map(|output| Output { path: beside(&output.path), ..output }));
     }
     Ok(outputs)

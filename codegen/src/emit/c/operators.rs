@@ -6,8 +6,8 @@ use minijinja::{Value, context};
 use super::doxygen::WIDTH;
 use super::names::untaken;
 use super::types::WIDTH as LINE;
+use crate::emit::descriptions::operator as descriptions;
 use crate::emit::emitter::{EmitError, Emitter, Job};
-use crate::emit::words::operator as words;
 use crate::grammar::outputs::{self, OutputKind};
 use crate::model::{
     Arity, AttributeType, AttributeValue, Method, OperatorGroup, OutputPlace, Parameter, ParameterKind,
@@ -45,10 +45,10 @@ fn group(group: &OperatorGroup) -> Value {
 }
 
 fn method(method: &Method) -> Value {
-    let words = words::method(method, |name| format!("`{name}`"));
+    let description = descriptions::method(method, |name| format!("`{name}`"));
     let parameters = method.call_parameters();
     let documented = |parameter: &Parameter| {
-        let doc = words.parameters.iter().find(|(name, _)| *name == parameter.name);
+        let doc = description.parameters.iter().find(|(name, _)| *name == parameter.name);
         let lines = doc.map(|(_, doc)| wrap(&format!("{}{}", sentence(doc), absence(parameter.kind)), WIDTH));
         context! { comment => lines, declarations => declarations(parameter) }
     };
@@ -61,7 +61,7 @@ fn method(method: &Method) -> Value {
     context! {
         name => method.name.clone(),
         arguments => format!("Tenon{}Arguments", method.name.to_pascal_case()),
-        comment => comment(&method.name, &words),
+        comment => comment(&method.name, &description),
         fields => shape.into_iter().chain(parameters.iter().map(documented)).collect::<Value>(),
         count => parameters.len(),
         reads => filled(read_shape.into_iter().chain(reads), LINE - 5),
@@ -69,15 +69,15 @@ fn method(method: &Method) -> Value {
 }
 
 /// Formats the documentation of a method as lines.
-fn comment(name: &str, words: &words::MethodWords) -> Vec<String> {
+fn comment(name: &str, description: &descriptions::MethodDescription) -> Vec<String> {
     let mut lines = wrap(&format!("@brief The arguments of `{name}`."), WIDTH);
     lines.push(String::new());
-    lines.extend(wrap(&words.summary, WIDTH));
-    if !words.equation.is_empty() {
+    lines.extend(wrap(&description.summary, WIDTH));
+    if !description.equation.is_empty() {
         lines.push(String::new());
-        lines.extend(wrap(&words.equation, WIDTH));
+        lines.extend(wrap(&description.equation, WIDTH));
     }
-    lines.extend(prose(&words.doc));
+    lines.extend(prose(&description.doc));
     lines
 }
 

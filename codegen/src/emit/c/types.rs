@@ -2,7 +2,7 @@
 
 use super::names::Names;
 use crate::model::*;
-use crate::sdk::{ANSWER, Face, Handle, PLUGIN};
+use crate::sdk::{ANSWER, Handle, PLUGIN, SdkApi};
 
 /// A variant of the C output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -202,7 +202,7 @@ impl<'a> Speller<'a> {
                         // With `*`, the alias is needed: the bare type does not accept one.
                         format!("std::decay_t<{}>", self.callback(params, result.as_deref(), ""))
                     }
-                    _ => self.face().map_or_else(|| ty.c_name.clone(), |face| face.ty(ty)),
+                    _ => self.sdk_api().map_or_else(|| ty.c_name.clone(), |sdk_api| sdk_api.ty(ty)),
                 }
             }
         }
@@ -241,13 +241,13 @@ impl<'a> Speller<'a> {
     }
 
     /// Returns the prototype of a function of the SDK: `tenon_status tenon_set_device(tenon_device device)`.
-    pub fn sdk_prototype(self, face: Face, function: &Function) -> String {
-        let plugin = (face.called_with(function) == Handle::Plugin)
-            .then(|| format!("{} {PLUGIN}", face.handle(PLUGIN)));
+    pub fn sdk_prototype(self, sdk_api: SdkApi, function: &Function) -> String {
+        let plugin = (sdk_api.called_with(function) == Handle::Plugin)
+            .then(|| format!("{} {PLUGIN}", sdk_api.handle(PLUGIN)));
         let answer = function.question.map(|_| format!("bool* {ANSWER}"));
         let params = self.params(&function.params, true);
         let params: Vec<String> = plugin.into_iter().chain(params).chain(answer).collect();
-        self.lines(&face.handle("status"), &face.function(function), &params, true, 0)
+        self.lines(&sdk_api.handle("status"), &sdk_api.function(function), &params, true, 0)
     }
 
     /// Returns the type of a parameter of a function. The SDK adds a `const` that the ABI lacks.
@@ -266,12 +266,12 @@ impl<'a> Speller<'a> {
         self.passed(param)
     }
 
-    fn face(self) -> Option<Face<'a>> {
-        (self.dialect == Dialect::Sdk).then(|| Face::of(self.spec, self.interface)).flatten()
+    fn sdk_api(self) -> Option<SdkApi<'a>> {
+        (self.dialect == Dialect::Sdk).then(|| SdkApi::of(self.spec, self.interface)).flatten()
     }
 
     fn is_device(self, param: &Param) -> bool {
-        self.face().is_some_and(|face| face.is_device(param))
+        self.sdk_api().is_some_and(|sdk_api| sdk_api.is_device(param))
     }
 
     fn of_function(self, function: &Function, name: &str, named: bool, indent: usize) -> String {

@@ -4,10 +4,10 @@ use minijinja::{Value, context};
 
 use super::links::{Links, c_api_page, function_page, group_page, interface_page};
 use crate::abi;
-use crate::emit::words::Words;
+use crate::emit::descriptions::Describer;
 use crate::emit::{c, python, rust};
 use crate::model::*;
-use crate::sdk::Face;
+use crate::sdk::SdkApi;
 use crate::text::{capital, collapse, sentence};
 
 /// Makes a name with a link, for templates.
@@ -20,15 +20,15 @@ pub fn page(spec: &Spec, interface: &Interface, id: FunctionId, marker: String) 
     let function = interface.function(id);
     let path = function_page(interface, function);
     let links = Links::new(spec, interface, &path).about(function);
-    let words = Words::new(spec, interface);
+    let describer = Describer::new(spec, interface);
     let group = &interface.groups[function.group.0];
     context! {
         marker,
         name => &function.name.value,
         c_name => &function.c_name,
         summary => sentence(&links.markdown(&function.summary)),
-        need => words.need(function),
-        since => words.since(function.availability).to_owned(),
+        need => describer.need(function),
+        since => describer.since(function.availability).to_owned(),
         group => link(&group.title, links.to(&group_page(interface, function.group))),
         interface => context! {
             id => &interface.name.value,
@@ -36,19 +36,19 @@ pub fn page(spec: &Spec, interface: &Interface, id: FunctionId, marker: String) 
         },
         c => c::declaration(spec, interface, function, newest_with(interface, function)),
         python => python_tab(spec, interface, function),
-        sdk => Face::of(spec, interface).map(|face| link(&format!("{};", c::sdk_prototype(face, function)), links.to(&c_api_page(interface)))),
+        sdk => SdkApi::of(spec, interface).map(|sdk_api| link(&format!("{};", c::sdk_prototype(sdk_api, function)), links.to(&c_api_page(interface)))),
         rust => rust::signature_text(spec, interface, function),
         doc => links.markdown(&function.doc),
-        params => function.params.iter().map(|param| param_row(words, links, param, function)).collect::<Value>(),
+        params => function.params.iter().map(|param| param_row(describer, links, param, function)).collect::<Value>(),
         result => match &function.result {
             ResultKind::Value(value) => Some(links.markdown(&sentence(&collapse(&value.doc)))),
-            _ => words.question(function),
+            _ => describer.question(function),
         },
-        statuses => statuses(words, links, function),
-        behaviour => words.order(function).iter().map(|line| links.markdown(line)).collect::<Value>(),
+        statuses => statuses(describer, links, function),
+        behaviour => describer.order(function).iter().map(|line| links.markdown(line)).collect::<Value>(),
         steps => function.compute.iter().map(|step| step.text.clone()).collect::<Value>(),
-        absence => can_be_absent(interface, function).then(|| absence(words, links, function)),
-        releases => releases(words, links, id),
+        absence => can_be_absent(interface, function).then(|| absence(describer, links, function)),
+        releases => releases(describer, links, id),
         analogues => function
             .analogue
             .iter()
@@ -65,13 +65,13 @@ pub fn page(spec: &Spec, interface: &Interface, id: FunctionId, marker: String) 
 
 /// Prepares the tab for Python: a signature, and what calls the function in the public API.
 fn python_tab(spec: &Spec, interface: &Interface, function: &Function) -> Option<Value> {
-    let face = Face::of(spec, interface);
-    let signature = match face {
-        Some(face) => python::sdk_signature(face, function),
+    let sdk_api = SdkApi::of(spec, interface);
+    let signature = match sdk_api {
+        Some(sdk_api) => python::sdk_signature(sdk_api, function),
         None => python::signature(spec, interface, function)?,
     };
-    let method = face.and_then(|face| python::public_method(face, function));
-    Some(context! { signature, is_binding => face.is_some(), method })
+    let method = sdk_api.and_then(|sdk_api| python::public_method(sdk_api, function));
+    Some(context! { signature, is_binding => sdk_api.is_some(), method })
 }
 
 /// Returns true if the page describes the absence of the function.
@@ -89,7 +89,7 @@ fn newest_with(interface: &Interface, function: &Function) -> Option<ReleaseId> 
     ids.find(|id| function.availability.contains(*id))
 }
 
-fn param_row(words: Words, links: Links, param: &Param, function: &Function) -> Value {
+fn param_row(describer: Describer, links: Links, param: &Param, function: &Function) -> Value {
     let direction = match (param.dir, param.role) {
         (Direction::Out, Role::Creates) => "out, created",
         (_, Role::Destroys) => "in, destroyed",
@@ -98,8 +98,8 @@ fn param_row(words: Words, links: Links, param: &Param, function: &Function) -> 
         (Direction::InOut, _) => "in and out",
     };
     let mut points_to: Vec<String> = Vec::new();
-    points_to.extend(param.space.map(|space| crate::emit::words::space_words(space).to_owned()));
-    points_to.extend(words.length(param, &function.params));
+    points_to.extend(param.space.map(|space| crate::emit::descriptions::space_description(space).to_owned()));
+    points_to.extend(describer.length(param, &function.params));
     let mut doc = sentence(&collapse(&param.doc));
     if let Some(stream) = param.held {
         doc = format!("{doc} Must stay valid until `{}` has passed it.", function.param(stream).name.value);
@@ -107,7 +107,7 @@ fn param_row(words: Words, links: Links, param: &Param, function: &Function) -> 
     if param.nullable && !param.doc.contains("`null`") {
         doc = format!("{doc} May be null.");
     }
-    let passed = words.availability(param.availability);
+    let passed = describer.availability(param.availability);
     if !passed.is_empty() {
         doc = format!("{doc} {}.", capital(&passed));
     }
@@ -120,7 +120,7 @@ fn param_row(words: Words, links: Links, param: &Param, function: &Function) -> 
     }
 }
 
-fn statuses(words: Words, links: Links, function: &Function) -> Vec<Value> {
+fn statuses(describer: Describer, links: Links, function: &Function) -> Vec<Value> {
     let reports = function.params.iter().any(|param| param.is_status);
     if !matches!(function.result, ResultKind::Status) && !reports {
         return Vec::new();
@@ -134,34 +134,35 @@ fn statuses(words: Words, links: Links, function: &Function) -> Vec<Value> {
         }
     };
     let given = |value: &EnumValue| {
-        let named = |(status, _): &&(StatusValue, Prose)| std::ptr::eq(words.status(*status), value);
+        let named = |(status, _): &&(StatusValue, Prose)| std::ptr::eq(describer.status(*status), value);
         function.returns.iter().find(named).map(|(_, when)| &**when)
     };
     let mut rows = Vec::new();
-    if let Some(success) = words.success() {
+    if let Some(success) = describer.success() {
         rows.push(row(success, given(success).unwrap_or("the call succeeded")));
     }
-    let others = function.returns.iter().map(|(status, when)| (words.status(*status), when));
-    let is_success = |value: &EnumValue| words.success().is_some_and(|success| std::ptr::eq(success, value));
+    let others = function.returns.iter().map(|(status, when)| (describer.status(*status), when));
+    let is_success =
+        |value: &EnumValue| describer.success().is_some_and(|success| std::ptr::eq(success, value));
     rows.extend(others.filter(|(value, _)| !is_success(value)).map(|(value, when)| row(value, when)));
     rows
 }
 
-fn absence(words: Words, links: Links, function: &Function) -> Value {
+fn absence(describer: Describer, links: Links, function: &Function) -> Value {
     context! {
         required => !function.is_optional(),
         filled => function.fill_always,
-        host => links.markdown(&words.when_null(function)),
+        host => links.markdown(&describer.when_null(function)),
         fallback => function
             .fallback
             .as_ref()
-            .map(|fallback| links.markdown(&words.fallback(function, fallback)))
+            .map(|fallback| links.markdown(&describer.fallback(function, fallback)))
             .unwrap_or_default(),
     }
 }
 
-fn releases(words: Words, links: Links, id: FunctionId) -> Option<Value> {
-    let interface = words.interface;
+fn releases(describer: Describer, links: Links, id: FunctionId) -> Option<Value> {
+    let interface = describer.interface;
     let function = interface.function(id);
     interface.newest()?;
     let varies = function.params.iter().any(|param| param.availability != Availability::default());
@@ -195,7 +196,7 @@ fn releases(words: Words, links: Links, id: FunctionId) -> Option<Value> {
         names => interface.releases.iter().map(|release| release.name.value.clone()).collect::<Value>(),
         offsets => offsets.unwrap_or_else(presence),
         params => if varies { interface.release_ids().map(lacking).collect() } else { Vec::new() },
-        notes => words.signature_notes(function).iter().map(|note| links.markdown(note)).collect::<Value>(),
+        notes => describer.signature_notes(function).iter().map(|note| links.markdown(note)).collect::<Value>(),
     })
 }
 

@@ -5,7 +5,7 @@ use minijinja::{Value, context};
 use super::function::link;
 use super::links::{Links, group_page, interface_page, type_heading};
 use crate::emit::c;
-use crate::emit::words::Words;
+use crate::emit::descriptions::Describer;
 use crate::model::*;
 use crate::text::{capital, collapse, first_sentence, sentence};
 
@@ -14,7 +14,7 @@ pub fn page(spec: &Spec, interface: &Interface, id: GroupId, marker: String) -> 
     let group = &interface.groups[id.0];
     let path = group_page(interface, id);
     let links = Links::new(spec, interface, &path);
-    let words = Words::new(spec, interface);
+    let describer = Describer::new(spec, interface);
     context! {
         marker,
         title => &group.title,
@@ -23,7 +23,7 @@ pub fn page(spec: &Spec, interface: &Interface, id: GroupId, marker: String) -> 
         interface => link(&interface.title, links.to(&interface_page(interface))),
         is_table => interface.table().is_some(),
         has_releases => !interface.releases.is_empty(),
-        functions => interface.in_group(id).map(|function| function_row(words, links, function)).collect::<Value>(),
+        functions => interface.in_group(id).map(|function| function_row(describer, links, function)).collect::<Value>(),
         types => interface
             .types
             .iter()
@@ -33,18 +33,18 @@ pub fn page(spec: &Spec, interface: &Interface, id: GroupId, marker: String) -> 
     }
 }
 
-fn function_row(words: Words, links: Links, function: &Function) -> Value {
+fn function_row(describer: Describer, links: Links, function: &Function) -> Value {
     let mut absent = links.about(function).cell(&first_sentence(&function.when_null));
     if function.fill_always {
         absent.push_str(". **The generated table holds the fallback**");
     }
-    let since = words.since(function.availability);
-    let gone = function.availability.until.map(|until| format!(", until {}", words.release(until)));
+    let since = describer.since(function.availability);
+    let gone = function.availability.until.map(|until| format!(", until {}", describer.release(until)));
     context! {
         name => &function.name.value,
         to => links.function(function),
         summary => links.cell(&function.summary),
-        need => match words.need(function) {
+        need => match describer.need(function) {
             "optional" => "optional".to_owned(),
             need => format!("**{need}**"),
         },
@@ -54,13 +54,13 @@ fn function_row(words: Words, links: Links, function: &Function) -> Value {
 }
 
 fn type_item(spec: &Spec, interface: &Interface, links: Links, ty: &Type) -> Value {
-    let words = Words::new(spec, interface);
+    let describer = Describer::new(spec, interface);
     let value = |value: &EnumValue| {
         context! {
             name => &value.name.value,
             c => &value.c_name,
             value => value.value,
-            summary => with_releases(words, links, &value.summary, value.availability),
+            summary => with_releases(describer, links, &value.summary, value.availability),
         }
     };
     let (kind, note) = match &ty.kind {
@@ -81,30 +81,30 @@ fn type_item(spec: &Spec, interface: &Interface, links: Links, ty: &Type) -> Val
         c => c::type_declaration(spec, interface, ty),
         summary => sentence(&links.markdown(&ty.summary)),
         doc => links.markdown(&ty.doc),
-        since => words.availability(ty.availability),
+        since => describer.availability(ty.availability),
         notes => note.into_iter().collect::<Value>(),
         values => ty.enum_values().iter().map(value).collect::<Value>(),
-        fields => rows(words, links, ty.params()),
+        fields => rows(describer, links, ty.params()),
     }
 }
 
-fn rows(words: Words, links: Links, fields: &[Param]) -> Vec<Value> {
+fn rows(describer: Describer, links: Links, fields: &[Param]) -> Vec<Value> {
     fields
         .iter()
         .map(|field| {
-            let doc = words.param(field, fields, &collapse(&field.doc));
+            let doc = describer.param(field, fields, &collapse(&field.doc));
             context! {
                 name => &field.name.value,
                 ty => links.type_name(field.ty),
-                doc => with_releases(words, links, &doc, field.availability),
+                doc => with_releases(describer, links, &doc, field.availability),
             }
         })
         .collect()
 }
 
-fn with_releases(words: Words, links: Links, text: &str, availability: Availability) -> String {
+fn with_releases(describer: Describer, links: Links, text: &str, availability: Availability) -> String {
     let text = links.cell(&sentence(text));
-    match words.availability(availability) {
+    match describer.availability(availability) {
         releases if releases.is_empty() => text,
         releases => format!("{text} {}.", capital(&releases)),
     }

@@ -238,7 +238,7 @@ fn cells(offsets: &[Option<u64>], suffix: impl Fn(usize) -> String) -> Vec<Strin
 fn step(spec: &Spec, interface: &Interface, older: ReleaseId, newer: ReleaseId, links: Links) -> Value {
     let [old, new] = [older, newer].map(|id| interface.releases[id.0].name.value.clone());
     let all = changes(spec, interface, older, newer);
-    let told =
+    let rows =
         all.iter().filter(|change| !matches!(change.kind, Kind::Moved | Kind::Reserve)).map(|change| {
             let consequences = [(&old, &new, &change.old_plugin), (&new, &old, &change.new_plugin)];
             let consequences: Vec<String> = consequences
@@ -250,13 +250,13 @@ fn step(spec: &Spec, interface: &Interface, older: ReleaseId, newer: ReleaseId, 
                     Some(format!("A plugin for {built} in a host of {host}: {text}"))
                 })
                 .collect();
-            let told = format!("`{}` {}. {}", change.name, change.what, consequences.join(" "));
-            links.markdown(told.trim_end())
+            let text = format!("`{}` {}. {}", change.name, change.what, consequences.join(" "));
+            links.markdown(text.trim_end())
         });
     let moved: Vec<String> = all
         .iter()
         .filter(|change| change.kind == Kind::Moved)
         .map(|change| links.markdown(&format!("`{}`", change.name)))
         .collect();
-    context! { changes => told.collect::<Value>(), moved => enumerate(&moved), older => old, newer => new }
+    context! { changes => rows.collect::<Value>(), moved => enumerate(&moved), older => old, newer => new }
 }

@@ -17,7 +17,7 @@ use crate::diagnostic::Code;
 use crate::grammar::outputs::{self, OutputKind};
 use crate::model::{FunctionId, GroupId, Interface, OutputPlace, Spec};
 use crate::out::Output;
-use crate::sdk::Face;
+use crate::sdk::SdkApi;
 use crate::text::{capital, count, sentence};
 use links::{
     c_api_page, function_page, group_page, interface_page, layout_page, operator_group_page,
@@ -63,8 +63,8 @@ fn pages(job: &Job) -> Result<Vec<Output>, minijinja::Error> {
             let note = count(interface.releases.len(), "release");
             outputs.push(Output::new(layout_page(interface), text, note));
         }
-        if let Some(face) = Face::of(spec, interface) {
-            let text = render("docs/c-api.md.j2", c_api::page(face, stamp.interface(interface)))?;
+        if let Some(sdk_api) = SdkApi::of(spec, interface) {
+            let text = render("docs/c-api.md.j2", c_api::page(sdk_api, stamp.interface(interface)))?;
             outputs.push(Output::new(
                 c_api_page(interface),
                 text,

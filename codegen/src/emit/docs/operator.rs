@@ -7,8 +7,8 @@ use super::links::{
     interface_page, operator_group_page, operator_list_page, operator_page, operators_page, relative,
 };
 use super::mathml;
-use crate::emit::words::Words;
-use crate::emit::words::operator::{attribute_value, element_types, output_doc, output_type, tensors};
+use crate::emit::descriptions::Describer;
+use crate::emit::descriptions::operator::{attribute_value, element_types, output_doc, output_type, tensors};
 use crate::model::*;
 use crate::text::{capital, collapse, count, enumerate, sentence};
 
@@ -194,7 +194,7 @@ fn kernel_row(spec: &Spec, operators: &Operators, bound: Bound<'_>, path: &str) 
     let operator = operators.operator(kernel.operator);
     let given = kernel.outputs.iter().filter(|output| !matches!(output, KernelOutput::Ignored(_)));
     let outputs: Vec<String> = given.map(|output| format!("`{}`", operator.output_name(output))).collect();
-    let releases = Words::new(spec, interface).availability(kernel.available);
+    let releases = Describer::new(spec, interface).availability(kernel.available);
     context! {
         host => link(&interface.title, relative(path, &interface_page(interface))),
         name => &kernel.name.value,

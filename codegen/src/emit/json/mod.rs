@@ -5,9 +5,9 @@ mod operator;
 
 use serde_json::{Value, json};
 
+use super::descriptions::Describer;
 use super::emitter::{EmitError, Emitter, Job};
 use super::python;
-use super::words::Words;
 use crate::abi;
 use crate::grammar::outputs::{self, OutputKind};
 use crate::model::{
@@ -15,7 +15,7 @@ use crate::model::{
     OutputPlace, Param, ParamId, ReleaseId, ResultKind, Role, Spec, Table, Ty, Type, TypeKind,
 };
 use crate::out::Output;
-use crate::sdk::Face;
+use crate::sdk::SdkApi;
 use crate::text::count;
 
 /// One file with the whole spec.
@@ -42,14 +42,14 @@ pub use operator::operators;
 
 /// Describes one interface.
 #[derive(Clone, Copy)]
-struct Describer<'a> {
+struct InterfaceJson<'a> {
     spec: &'a Spec,
     interface: &'a Interface,
-    words: Words<'a>,
+    describer: Describer<'a>,
 }
 
 fn interface(spec: &Spec, interface: &Interface) -> Value {
-    let this = Describer { spec, interface, words: Words::new(spec, interface) };
+    let this = InterfaceJson { spec, interface, describer: Describer::new(spec, interface) };
     let uses: Vec<&str> = interface.uses.iter().map(|id| &*spec.interfaces[id.0].name.value).collect();
     let releases: Vec<&str> = interface.releases.iter().map(|release| &*release.name.value).collect();
     json!({
@@ -68,7 +68,7 @@ fn interface(spec: &Spec, interface: &Interface) -> Value {
     })
 }
 
-impl Describer<'_> {
+impl InterfaceJson<'_> {
     fn ty(self, ty: &Type) -> Value {
         let params =
             |params: &[Param]| params.iter().map(|param| self.param(param, params)).collect::<Vec<_>>();
@@ -112,15 +112,16 @@ impl Describer<'_> {
         };
         let statuses = function.returns.iter();
         let statuses = statuses
-            .map(|(id, when)| json!({ "status": self.words.status(*id).name.value, "when": &**when }));
-        let fallback = function.fallback.as_ref().map(|it| self.words.fallback_action(function, &it.kind));
+            .map(|(id, when)| json!({ "status": self.describer.status(*id).name.value, "when": &**when }));
+        let fallback =
+            function.fallback.as_ref().map(|it| self.describer.fallback_action(function, &it.kind));
         let ordered = function.stream_ordered.map(|id| &function.param(id).name.value);
-        let face = Face::of(self.spec, self.interface);
-        let python = match face {
-            Some(face) => Some(python::sdk_signature(face, function)),
+        let sdk_api = SdkApi::of(self.spec, self.interface);
+        let python = match sdk_api {
+            Some(sdk_api) => Some(python::sdk_signature(sdk_api, function)),
             None => python::signature(self.spec, self.interface, function),
         };
-        let method = face.and_then(|face| python::public_method(face, function));
+        let method = sdk_api.and_then(|sdk_api| python::public_method(sdk_api, function));
         let value = json!({
             "name": function.name.value,
             "c": function.c_name,
@@ -164,7 +165,7 @@ impl Describer<'_> {
             "type": self.name(param.ty),
             "dir": param.dir.name(),
             "role": role,
-            "space": param.space.map(super::words::space_words),
+            "space": param.space.map(super::descriptions::space_description),
             "length": length,
             "nullable": param.nullable,
             "of": name(param.of),
@@ -188,7 +189,7 @@ impl Describer<'_> {
 
     fn availability(self, availability: Availability) -> Value {
         let [since, until] =
-            [availability.since, availability.until].map(|id| id.map(|id| self.words.release(id)));
+            [availability.since, availability.until].map(|id| id.map(|id| self.describer.release(id)));
         json!({ "since": since, "until": until })
     }
 
@@ -201,7 +202,7 @@ impl Describer<'_> {
                 json!({ "function": name, "offset": layout.offset_of(id) })
             };
             let slots: Vec<Value> = layout.functions().map(slot).collect();
-            json!({ "release": release.map(|id| self.words.release(id)), "size": layout.size, "slots": slots })
+            json!({ "release": release.map(|id| self.describer.release(id)), "size": layout.size, "slots": slots })
         };
         let layouts: Vec<Value> = self.interface.abis().into_iter().map(layout).collect();
         let extension = table.extension.as_ref().map(|extension| self.extension(extension));

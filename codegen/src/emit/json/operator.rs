@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::emit::words::operator::{element_types, output_type};
+use crate::emit::descriptions::operator::{element_types, output_type};
 use crate::model::{
     Arity, Attribute, AttributeValue, Body, Formula, Interface, Kernel, KernelOutput, Operand, Operator,
     OperatorId, Operators, Reduction, ReductionWork, Spec, gradient_name,

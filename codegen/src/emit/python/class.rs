@@ -66,8 +66,8 @@ impl Class {
     /// Makes the class of a struct. `sized`: the first field is its own size, which the constructor sets.
     pub fn structure(name: String, doc: &Docstring, fields: &[Field], sized: bool) -> Self {
         let defined: Vec<String> = fields.iter().map(|field| field.name.clone()).collect();
-        let told = fields.iter().filter(|field| !field.doc.is_empty());
-        let members = told.map(|field| {
+        let documented = fields.iter().filter(|field| !field.doc.is_empty());
+        let members = documented.map(|field| {
             let doc = Docstring::flowing(&field.ctype.named_in(&field.doc));
             [field.name.clone(), format!(": {}", names::hint(&field.ctype.raw(), &defined)), doc.text(4)]
         });

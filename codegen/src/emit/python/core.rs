@@ -12,7 +12,7 @@ use super::raises::Exceptions;
 use crate::emit::emitter::EmitError;
 use crate::exports::{Direction, Doc, Exports, Function, Ty, Type, TypeKind};
 use crate::model::Representation;
-use crate::sdk::Face;
+use crate::sdk::SdkApi;
 use crate::text::{enumerate, uncapital};
 
 /// Describes exports for Python.
@@ -21,7 +21,7 @@ pub struct Core<'a> {
     /// The exports.
     pub exports: &'a Exports,
     /// The SDK's view, which has the handles and statuses of the exports.
-    pub face: Face<'a>,
+    pub sdk_api: SdkApi<'a>,
     /// Its statuses.
     pub exceptions: &'a Exceptions,
 }
@@ -73,8 +73,8 @@ impl Core<'_> {
     }
 
     fn param(self, function: &Function, name: &str, ty: &Ty) -> Result<Param, String> {
-        let told = function.doc.params.iter().find(|(known, ..)| known == name);
-        let (_, direction, doc) = told.ok_or_else(|| format!("`{name}` has no documentation"))?;
+        let documented = function.doc.params.iter().find(|(known, ..)| known == name);
+        let (_, direction, doc) = documented.ok_or_else(|| format!("`{name}` has no documentation"))?;
         let nullable = doc.contains("`null`");
         let counter = function.doc.params.iter().find(|(_, direction, _)| *direction == Direction::InOut);
         let (ctype, pass) = match (direction, ty) {
@@ -176,16 +176,16 @@ impl Core<'_> {
             });
         }
         let c_name = self.exports.renamed.get(name).ok_or_else(|| format!("`{name}` is not a type of C"))?;
-        if *c_name == self.face.handle("status") {
+        if *c_name == self.sdk_api.handle("status") {
             return Ok(CType::Enum("Status".to_owned(), Representation::Int));
         }
-        let described = self.face.types().into_iter().find(|ty| self.face.ty(ty) == *c_name);
+        let described = self.sdk_api.types().into_iter().find(|ty| self.sdk_api.ty(ty) == *c_name);
         let described = described.ok_or_else(|| format!("`{name}` is not a type of the spec"))?;
         Ok(CType::of_type(described))
     }
 
     fn is_status(self, ty: &Ty) -> bool {
-        matches!(ty, Ty::Named(name) if self.exports.renamed.get(name) == Some(&self.face.handle("status")))
+        matches!(ty, Ty::Named(name) if self.exports.renamed.get(name) == Some(&self.sdk_api.handle("status")))
     }
 
     /// Returns the class name of a type: `DeviceInfo` → `tenon_device_info` → `DeviceInfo`.
@@ -198,7 +198,7 @@ impl Core<'_> {
 
     /// Returns a symbol without the common prefix.
     fn bare(self, symbol: &str) -> &str {
-        symbol.strip_prefix(&self.face.handle("")).unwrap_or(symbol)
+        symbol.strip_prefix(&self.sdk_api.handle("")).unwrap_or(symbol)
     }
 
     fn docstring(self, doc: &Doc) -> Docstring {
@@ -224,7 +224,12 @@ impl Core<'_> {
         spans(&linked, |span| {
             let status = self.exceptions.of_c(span).and_then(|status| self.exceptions.spelled(status));
             let known = self.exports.functions.iter().any(|function| function.name == span)
-                || self.face.interface.functions.iter().any(|function| self.face.function(function) == span);
+                || self
+                    .sdk_api
+                    .interface
+                    .functions
+                    .iter()
+                    .any(|function| self.sdk_api.function(function) == span);
             let null = (span == "null").then(|| null.to_owned());
             status.or(null).or_else(|| known.then(|| self.bare(span).to_owned()))
         })

@@ -33,7 +33,7 @@ use crate::exports::Exports;
 use crate::grammar::outputs::{self, OutputKind};
 use crate::model::{Function, GroupId, OutputPlace};
 use crate::out::Output;
-use crate::sdk::Face;
+use crate::sdk::SdkApi;
 use crate::text::{count, sentence, uncapital, wrap};
 
 pub use self::operators::{OperatorCases, OperatorFunctions};
@@ -70,8 +70,8 @@ impl Emitter for Packages {
         for interface in &job.spec.interfaces {
             outputs.extend(package(job.templates, job.spec, interface, &job.stamp.interface(interface))?);
         }
-        for face in job.spec.interfaces.iter().filter_map(|interface| Face::of(job.spec, interface)) {
-            outputs.extend(bindings(job, face)?);
+        for sdk_api in job.spec.interfaces.iter().filter_map(|interface| SdkApi::of(job.spec, interface)) {
+            outputs.extend(bindings(job, sdk_api)?);
         }
         Ok(outputs)
     }
@@ -89,10 +89,10 @@ const HELPERS: [(&str, &str); 6] = [
 
 /// Writes the bindings of a library, with paths relative to the folder of packages. They cover the functions of the
 /// spec and the library's other exports.
-fn bindings(job: &Job, face: Face) -> Result<Vec<Output>, EmitError> {
-    let (templates, marker) = (job.templates, &job.stamp.interface(face.interface));
-    let exceptions = Exceptions::of(face);
-    let sdk = Sdk::new(face, &exceptions);
+fn bindings(job: &Job, sdk_api: SdkApi) -> Result<Vec<Output>, EmitError> {
+    let (templates, marker) = (job.templates, &job.stamp.interface(sdk_api.interface));
+    let exceptions = Exceptions::of(sdk_api);
+    let sdk = Sdk::new(sdk_api, &exceptions);
     let types = in_order(sdk.types());
     let names = types.iter().map(|class| class.name.as_str()).collect();
     let helpers: Vec<(&str, String)> =
@@ -105,14 +105,14 @@ fn bindings(job: &Job, face: Face) -> Result<Vec<Output>, EmitError> {
         classes: classes.clone(),
         exported: Vec::new(),
     };
-    let path = |module| format!("{}/{module}.py", folder(face));
-    let functions = count(face.interface.functions.len(), "function");
-    let groups = face.interface.groups.iter().enumerate();
+    let path = |module| format!("{}/{module}.py", folder(sdk_api));
+    let functions = count(sdk_api.interface.functions.len(), "function");
+    let groups = sdk_api.interface.groups.iter().enumerate();
     let sections = groups.map(|(index, group)| {
         let comment = format!("{}: {}", group.title, sentence(&group.summary));
         (comment, sdk.functions(GroupId(index)))
     });
-    let data = bindings_data(face, &functions, Vec::new(), sections);
+    let data = bindings_data(sdk_api, &functions, Vec::new(), sections);
     let types_data = context! { classes => Serde(&types) };
     let mut outputs = vec![
         modules.write(path("types"), "python/types.py.j2", types_data, class_count(&types))?,
@@ -120,10 +120,10 @@ fn bindings(job: &Job, face: Face) -> Result<Vec<Output>, EmitError> {
     ];
     if let Some((exports, place)) = job.inputs.exports.zip(job.spec.outputs.place(&outputs::EXPORTS)) {
         let marker = job.stamp.file(place.read("from"));
-        let core = Core { exports, face, exceptions: &exceptions };
+        let core = Core { exports, sdk_api, exceptions: &exceptions };
         let functions = core.functions()?;
         let note = count(functions.len(), "function");
-        let data = bindings_data(face, &note, in_order(core.types()?), [(String::new(), functions)]);
+        let data = bindings_data(sdk_api, &note, in_order(core.types()?), [(String::new(), functions)]);
         let modules = Modules { templates, marker: &marker, helpers, classes, exported: Vec::new() };
         outputs.push(modules.write(path("core"), "python/core.py.j2", data, note)?);
         let version = context! { numbers => version(exports) };
@@ -135,7 +135,7 @@ fn bindings(job: &Job, face: Face) -> Result<Vec<Output>, EmitError> {
 
 /// Makes the data of a module of bindings, from the comments of its sections and their functions.
 fn bindings_data(
-    face: Face,
+    sdk_api: SdkApi,
     count: &str,
     classes: Vec<Class>,
     sections: impl IntoIterator<Item = (String, Vec<Call>)>,
@@ -148,9 +148,9 @@ fn bindings_data(
         let functions = functions.iter().map(|function| function.item(&defined)).collect::<Value>();
         context! { comment => wrap(comment, layout::WIDTH - 2), functions }
     });
-    let title = &face.interface.title;
+    let title = &sdk_api.interface.title;
     context! {
-        package => package_name(face),
+        package => package_name(sdk_api),
         subject => uncapital(title),
         title,
         count,
@@ -166,19 +166,19 @@ fn version(exports: &Exports) -> Vec<u64> {
 }
 
 /// Returns the signature of a function of the SDK's bindings, with its module.
-pub fn sdk_signature(face: Face, function: &Function) -> String {
-    let exceptions = Exceptions::of(face);
-    let call = Sdk::new(face, &exceptions).function(function);
-    format!("{}.functions.{}", folder(face).replace('/', "."), call.signature())
+pub fn sdk_signature(sdk_api: SdkApi, function: &Function) -> String {
+    let exceptions = Exceptions::of(sdk_api);
+    let call = Sdk::new(sdk_api, &exceptions).function(function);
+    format!("{}.functions.{}", folder(sdk_api).replace('/', "."), call.signature())
 }
 
-fn package_name(face: Face) -> String {
-    face.handle("").trim_end_matches('_').to_owned()
+fn package_name(sdk_api: SdkApi) -> String {
+    sdk_api.handle("").trim_end_matches('_').to_owned()
 }
 
 /// Returns the folder of the bindings, relative to the folder of packages: `tenon/_native`.
-fn folder(face: Face) -> String {
-    format!("{}/_native", package_name(face))
+fn folder(sdk_api: SdkApi) -> String {
+    format!("{}/_native", package_name(sdk_api))
 }
 
 fn class_count(classes: &[Class]) -> String {

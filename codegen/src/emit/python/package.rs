@@ -14,7 +14,7 @@ use super::module::{Modules, Source};
 use super::names;
 use super::param::{Param, Pass, of_export};
 use crate::abi;
-use crate::emit::words::Words;
+use crate::emit::descriptions::Describer;
 use crate::language::python::{Form, Item as One, form, optional_args};
 use crate::model::{Param as ModelParam, *};
 use crate::out::Output;
@@ -340,7 +340,7 @@ impl Method<'_> {
             ResultKind::None => {}
         }
         if let Some(Fallback { kind: FallbackKind::Refuse { status, .. }, .. }) = &function.fallback {
-            let number = Words::new(self.context.spec, self.context.interface).status(*status).value;
+            let number = Describer::new(self.context.spec, self.context.interface).status(*status).value;
             doc.paragraph(&match function.result {
                 ResultKind::Status => format!("This function always fails with {number}."),
                 _ => "This function always fails.".to_owned(),
@@ -352,8 +352,8 @@ impl Method<'_> {
     /// Describes a parameter, with its possible values.
     fn entry(self, id: ParamId) -> (String, String) {
         let param = self.function.param(id);
-        let told = if param.dir == Direction::Out { param.doc.returned() } else { param.doc.passed() };
-        let mut text = sentence(&self.value(param, &told));
+        let doc = if param.dir == Direction::Out { param.doc.returned() } else { param.doc.passed() };
+        let mut text = sentence(&self.value(param, &doc));
         if let Ty::Named(ty) = param.ty
             && let TypeKind::Enum { values, .. } = &self.context.spec.ty(ty).kind
             && values.len() <= LISTED
@@ -374,10 +374,11 @@ impl Method<'_> {
 
     /// Returns the meaning of the status.
     fn statuses(self) -> String {
-        let words = Words::new(self.context.spec, self.context.interface);
-        let failures = self.function.returns.iter().filter(|(status, _)| words.status(*status).value != 0);
-        let told = failures.map(|(status, when)| {
-            let status = words.status(*status);
+        let describer = Describer::new(self.context.spec, self.context.interface);
+        let failures =
+            self.function.returns.iter().filter(|(status, _)| describer.status(*status).value != 0);
+        let doc = failures.map(|(status, when)| {
+            let status = describer.status(*status);
             format!(
                 " {} ``{}``: {}.",
                 status.value,
@@ -385,7 +386,7 @@ impl Method<'_> {
                 self.prose(&collapse(&when.passed()), "0")
             )
         });
-        format!("0 on success.{}", told.collect::<String>())
+        format!("0 on success.{}", doc.collect::<String>())
     }
 
     /// Converts prose to Python's names, and to numbers for statuses, which have no names in the package.

@@ -7,7 +7,7 @@ use crate::model::{
     self, Carrier, Direction, Extent, Form, Function, HandleForm, Length, Output, ParamId, PythonFunction,
     Role, Spec, Ty, TypeKind,
 };
-use crate::sdk::{Face, Handle, PLUGIN};
+use crate::sdk::{Handle, PLUGIN, SdkApi};
 
 /// The form in which a parameter is passed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -99,16 +99,16 @@ impl Param {
 }
 
 /// Returns how a function of the SDK passes a parameter.
-pub fn of_face(face: Face, function: &Function, id: ParamId) -> (CType, Pass) {
+pub fn of_face(sdk_api: SdkApi, function: &Function, id: ParamId) -> (CType, Pass) {
     let param = function.param(id);
-    let ctype = CType::of(face.spec, param.ty);
-    let pass = pass_of_face(face, function, id, &ctype);
+    let ctype = CType::of(sdk_api.spec, param.ty);
+    let pass = pass_of_face(sdk_api, function, id, &ctype);
     // The caller's memory is passed as an address, whatever it contains.
     let is_memory = param.dir == Direction::Out && pass == Pass::Value;
     (if is_memory { CType::Address } else { ctype }, pass)
 }
 
-fn pass_of_face(face: Face, function: &Function, id: ParamId, ctype: &CType) -> Pass {
+fn pass_of_face(sdk_api: SdkApi, function: &Function, id: ParamId, ctype: &CType) -> Pass {
     let name = |id: ParamId| names::variable(&function.param(id).name.value);
     let is_filled = |form: &Form| {
         let is_counter = |len: &Extent| *len == Extent::Param(id);
@@ -126,11 +126,11 @@ fn pass_of_face(face: Face, function: &Function, id: ParamId, ctype: &CType) -> 
         }
         Form::Output(Output::Array(count) | Output::Text(count)) => Pass::Room(count.to_string()),
         Form::Output(Output::Vec(counted)) => {
-            let first = match face.called_with(function) {
+            let first = match sdk_api.called_with(function) {
                 Handle::Plugin => PLUGIN.to_owned(),
                 Handle::Device(id) => name(id),
             };
-            let counted = names::variable(&face.interface.function(*counted).name.value);
+            let counted = names::variable(&sdk_api.interface.function(*counted).name.value);
             // A parameter may have the name of the function.
             let is_hidden = function.params.iter().any(|param| names::variable(&param.name.value) == counted);
             let called = if is_hidden { format!("_B.globals()[\"{counted}\"]") } else { counted };

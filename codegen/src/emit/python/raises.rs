@@ -3,7 +3,7 @@
 use heck::ToPascalCase;
 
 use super::names;
-use crate::sdk::{Face, SdkStatus};
+use crate::sdk::{SdkApi, SdkStatus};
 
 /// The exception for the interface's own statuses, which mean that the device failed.
 const DEVICE: &str = "DeviceError";
@@ -18,8 +18,8 @@ pub struct Exceptions {
 
 impl Exceptions {
     /// Makes the exceptions of the library that exports an interface.
-    pub fn of(face: Face) -> Self {
-        Exceptions { statuses: face.statuses(), prefix: face.status("") }
+    pub fn of(sdk_api: SdkApi) -> Self {
+        Exceptions { statuses: sdk_api.statuses(), prefix: sdk_api.status("") }
     }
 
     /// Returns the exception for a status, by its name in the spec; `None` for success or if there is none.

@@ -7,32 +7,32 @@ use super::function::{Answer, Call};
 use super::names;
 use super::param::{self, Param, Pass};
 use super::raises::Exceptions;
-use crate::emit::words::{Words, with_facts};
+use crate::emit::descriptions::{Describer, with_facts};
 use crate::model::{Param as ModelParam, *};
-use crate::sdk::{ANSWER, Face, Handle, PLUGIN};
+use crate::sdk::{ANSWER, Handle, PLUGIN, SdkApi};
 use crate::text::{collapse, sentence, uncapital};
 
 /// Describes an interface's functions in the SDK for Python.
 #[derive(Clone, Copy)]
 pub struct Sdk<'a> {
-    face: Face<'a>,
+    sdk_api: SdkApi<'a>,
     exceptions: &'a Exceptions,
 }
 
 impl<'a> Sdk<'a> {
     /// Makes the description of an interface in the SDK.
-    pub fn new(face: Face<'a>, exceptions: &'a Exceptions) -> Self {
-        Sdk { face, exceptions }
+    pub fn new(sdk_api: SdkApi<'a>, exceptions: &'a Exceptions) -> Self {
+        Sdk { sdk_api, exceptions }
     }
 
     /// Returns the functions of a group.
     pub fn functions(self, group: GroupId) -> Vec<Call> {
-        self.face.interface.in_group(group).map(|function| self.function(function)).collect()
+        self.sdk_api.interface.in_group(group).map(|function| self.function(function)).collect()
     }
 
     /// Returns a function.
     pub fn function(self, function: &Function) -> Call {
-        let plugin = (self.face.called_with(function) == Handle::Plugin).then(|| Param {
+        let plugin = (self.sdk_api.called_with(function) == Handle::Plugin).then(|| Param {
             name: PLUGIN.to_owned(),
             ctype: CType::Address,
             pass: Pass::Value,
@@ -45,7 +45,7 @@ impl<'a> Sdk<'a> {
         doc.paragraphs(&self.prose(&function.doc.passed()));
         Call {
             name: names::variable(&function.name.value),
-            symbol: self.face.function(function),
+            symbol: self.sdk_api.function(function),
             params: plugin.into_iter().chain(own).chain(self.answer(function)).collect(),
             answer: Answer::Status,
             doc,
@@ -55,7 +55,7 @@ impl<'a> Sdk<'a> {
     }
 
     fn param(self, function: &Function, id: ParamId) -> Param {
-        let (param, (ctype, pass)) = (function.param(id), param::of_face(self.face, function, id));
+        let (param, (ctype, pass)) = (function.param(id), param::of_face(self.sdk_api, function, id));
         let (passed, returned) = (param.doc.passed(), param.doc.returned());
         let returned = match pass {
             Pass::Room(_) | Pass::Filled(_) => sentence(&self.value(&returned, &ctype)),
@@ -71,29 +71,29 @@ impl<'a> Sdk<'a> {
 
     /// Returns the parameter for the answer of a query.
     fn answer(self, function: &Function) -> Option<Param> {
-        let returned = self.face.answer(function, |when| self.prose(&collapse(&when.passed())))?;
+        let returned = self.sdk_api.answer(function, |when| self.prose(&collapse(&when.passed())))?;
         let (name, ctype) = (ANSWER.to_owned(), CType::Bool);
         Some(Param { name, ctype, pass: Pass::Output, nullable: false, doc: String::new(), returned })
     }
 
     fn raises(self, function: &Function) -> Vec<(String, String)> {
-        let told = self.face.cases(function).into_iter().filter_map(|(status, when)| {
+        let cases = self.sdk_api.cases(function).into_iter().filter_map(|(status, when)| {
             let when = self.prose(&collapse(&when.passed()));
             if when.is_empty() { None } else { self.exceptions.raised(&status, &when) }
         });
-        told.collect()
+        cases.collect()
     }
 
     fn notes(self, function: &Function) -> Vec<String> {
-        let words = Words::new(self.face.spec, self.face.interface);
-        let words = Words { constant: literal, argument: "=", ..words };
+        let describer = Describer::new(self.sdk_api.spec, self.sdk_api.interface);
+        let describer = Describer { constant: literal, argument: "=", ..describer };
         let waits = "The caller waits for the device; other Python threads can run during the wait.";
-        let mut notes = self.face.notes(function, words, waits);
-        notes.push(format!("Threads: {}", uncapital(&self.face.threads(function))));
+        let mut notes = self.sdk_api.notes(function, describer, waits);
+        notes.push(format!("Threads: {}", uncapital(&self.sdk_api.threads(function))));
         notes.extend(
-            public_method(self.face, function).map(|method| format!("In the public API: `{method}`.")),
+            public_method(self.sdk_api, function).map(|method| format!("In the public API: `{method}`.")),
         );
-        let name = |id: &FunctionId| names::variable(&self.face.interface.function(*id).name.value);
+        let name = |id: &FunctionId| names::variable(&self.sdk_api.interface.function(*id).name.value);
         let see: Vec<String> = function.see.iter().map(|id| format!("`{}`", name(id))).collect();
         notes.extend((!see.is_empty()).then(|| format!("See also: {}.", see.join(", "))));
         notes.iter().map(|note| self.prose(note)).collect()
@@ -101,11 +101,11 @@ impl<'a> Sdk<'a> {
 
     /// Returns a parameter's documentation with additional facts.
     fn described(self, param: &ModelParam, params: &[ModelParam], doc: &str) -> String {
-        let words = Words::new(self.face.spec, self.face.interface);
+        let describer = Describer::new(self.sdk_api.spec, self.sdk_api.interface);
         // The length parameter of a list is left out, because a list knows its length.
         let is_counted = matches!(param.length, Some(Length::Count(Extent::Param(_))));
-        let memory = words.memory(param, params).filter(|_| !is_counted);
-        let facts = memory.into_iter().chain(words.life(param, params));
+        let memory = describer.memory(param, params).filter(|_| !is_counted);
+        let facts = memory.into_iter().chain(describer.life(param, params));
         with_facts(doc, facts.map(|fact| self.prose(&fact)))
     }
 
@@ -128,7 +128,7 @@ impl<'a> Sdk<'a> {
 
     /// Converts prose for docstrings: two backticks around code, and exceptions instead of statuses.
     fn spelled(self, text: &str, null: &str) -> String {
-        spans(text, |span| match self.face.interface.find(span) {
+        spans(text, |span| match self.sdk_api.interface.find(span) {
             Some(_) => Some(names::variable(span)),
             None if span == "null" => Some(null.to_owned()),
             None if self.is_status(span) => self.exceptions.spelled(span),
@@ -137,19 +137,19 @@ impl<'a> Sdk<'a> {
     }
 
     fn is_status(self, name: &str) -> bool {
-        self.face.spec.status_values(self.face.interface).iter().any(|value| value.name.value == name)
+        self.sdk_api.spec.status_values(self.sdk_api.interface).iter().any(|value| value.name.value == name)
     }
 
     /// Returns the statuses, followed by the types that the functions use.
     pub fn types(self) -> Vec<Class> {
-        let members = self.face.statuses().into_iter().map(|status| Member {
-            doc: self.prose(&sentence(&self.face.meaning(&status))),
+        let members = self.sdk_api.statuses().into_iter().map(|status| Member {
+            doc: self.prose(&sentence(&self.sdk_api.meaning(&status))),
             name: names::member(&status.name),
             value: status.value,
         });
         let doc = "The result of a call: a status of the device or, from 16 on, of the library.";
         let status = Class::numbers("Status".to_owned(), &Docstring::new(doc), false, members.collect());
-        std::iter::once(status).chain(self.face.types().into_iter().filter_map(|ty| self.ty(ty))).collect()
+        std::iter::once(status).chain(self.sdk_api.types().into_iter().filter_map(|ty| self.ty(ty))).collect()
     }
 
     /// Returns the class of a type. Handles and ids are integers and have none.
@@ -182,7 +182,7 @@ impl<'a> Sdk<'a> {
                 if let Some(result) = result {
                     doc.section("Returns", &self.prose(&collapse(&result.doc.returned())));
                 }
-                if self.face.is_translated(ty) {
+                if self.sdk_api.is_translated(ty) {
                     doc.paragraph(
                         "It must not call a function that reaches a device. Functions that open, close, load, \
                          initialise or shut down something fail with ``BusyError``.",
@@ -196,7 +196,7 @@ impl<'a> Sdk<'a> {
     }
 
     fn field(self, field: &ModelParam) -> CType {
-        let ctype = CType::of(self.face.spec, field.ty);
+        let ctype = CType::of(self.sdk_api.spec, field.ty);
         match &field.length {
             Some(Length::Count(Extent::Number(count))) => CType::Array(Box::new(ctype), *count),
             Some(Length::Count(_)) => CType::Pointer(Box::new(ctype)),
@@ -216,8 +216,8 @@ impl<'a> Sdk<'a> {
 }
 
 /// Returns what calls a function in the package, if the spec names it: `tenon.Stream.synchronize`.
-pub fn public_method(face: Face, function: &Function) -> Option<String> {
-    function.method.as_ref().map(|method| format!("{}.{method}", super::package_name(face)))
+pub fn public_method(sdk_api: SdkApi, function: &Function) -> Option<String> {
+    function.method.as_ref().map(|method| format!("{}.{method}", super::package_name(sdk_api)))
 }
 
 /// Formats a constant in Python.

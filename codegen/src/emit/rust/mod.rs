@@ -1,4 +1,4 @@
-//! Rust: the module of an interface, as a file and as the expansion of `tenon_interface::interface!`.
+//! Rust: the module of an interface, as a file and as the expansion of `tenon_spec_macros::interface!`.
 //!
 //! The module of an interface has its types and the raw ABI in `ffi`. In addition, a table has a trait with thunks
 //! and fallbacks, an export has a trait for each group, and an import has a struct of loaded symbols. `parts`
@@ -22,10 +22,10 @@ use proc_macro2::TokenStream;
 pub use compute::Computations;
 pub use kernels::Kernels;
 pub use method::traits::signature_text;
-pub(crate) use text::rustfmt;
 pub use operators::{Formulas, OperatorAttributes, OperatorList, OperatorPlans, OperatorTraits};
 pub use parts::{FileForm, RustFile};
 pub use table::trait_table::{SlotFilled, TraitEntry, TraitFunction, TraitTable, traits};
+pub(crate) use text::rustfmt;
 
 use self::library::c_api;
 use self::table::trait_table;
@@ -35,7 +35,7 @@ use super::emitter::{EmitError, Emitter, Job};
 use crate::grammar::outputs::{self, OutputKind};
 use crate::model::{Interface, OutputPlace, Spec};
 use crate::out::Output;
-use crate::sdk::Face;
+use crate::sdk::SdkApi;
 use crate::text::count;
 
 /// The interface that is emitted, and its spec.
@@ -118,8 +118,7 @@ fn form(place: &OutputPlace) -> FileForm {
 fn outputs(job: &Job, interface: &Interface, files: Vec<RustFile>) -> Vec<Output> {
     let minor = files.len() > 1;
     let marker = job.stamp.interface(interface);
-    let file =
-        |RustFile { path, text }| Output { minor, ..output(path, text, &marker, tally(interface)) };
+    let file = |RustFile { path, text }| Output { minor, ..output(path, text, &marker, tally(interface)) };
     files.into_iter().map(file).collect()
 }
 
@@ -169,8 +168,8 @@ fn module(spec: &Spec, interface: &Interface) -> parts::Module {
 
 /// Returns the C functions of an interface as files: those of the SDK for a table, or those of an export.
 pub fn export_files(spec: &Spec, interface: &Interface, form: FileForm) -> Vec<RustFile> {
-    match Face::of(spec, interface) {
-        Some(face) => parts::Module::of(c_api::expand(face)).files(form),
+    match SdkApi::of(spec, interface) {
+        Some(sdk_api) => parts::Module::of(c_api::expand(sdk_api)).files(form),
         None => parts::exports(Context { spec, interface }).files(form),
     }
 }

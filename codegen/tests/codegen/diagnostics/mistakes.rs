@@ -11,7 +11,7 @@ use std::path::PathBuf;
 
 use codegen::diagnostic::{Code, to_json};
 use codegen::source::{Files, Folder};
-use codegen::{Mistakes, load};
+use codegen::{InvalidSpec, load};
 
 use crate::texts::Texts;
 use crate::{data, root};
@@ -70,7 +70,7 @@ fn fixtures() -> Vec<(String, String)> {
     names.into_iter().map(read).collect()
 }
 
-fn mistakes(files: &Texts) -> Option<Box<Mistakes>> {
+fn mistakes(files: &Texts) -> Option<Box<InvalidSpec>> {
     load(files).err()
 }
 
@@ -193,7 +193,7 @@ impl Shift {
 
 /// Loads a damaged spec and renders the diagnostics.
 fn endure(files: &Texts, what: &str) {
-    let told = catch_unwind(AssertUnwindSafe(|| {
+    let outcome = catch_unwind(AssertUnwindSafe(|| {
         let Some(mistakes) = mistakes(files) else { return };
         assert!(!mistakes.diagnostics.is_empty(), "a refusal without a reason");
         for diagnostic in &mistakes.diagnostics {
@@ -207,7 +207,7 @@ fn endure(files: &Texts, what: &str) {
         mistakes.render(true);
         to_json(&mistakes.sources, &mistakes.diagnostics);
     }));
-    assert!(told.is_ok(), "{what}");
+    assert!(outcome.is_ok(), "{what}");
 }
 
 /// Tries a text without each line, and truncated before each line. Returns the number of attempts.

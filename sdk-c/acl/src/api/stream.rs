@@ -250,7 +250,6 @@ impl core::fmt::Debug for StreamConfigHandle {
 /// Only events order work on different streams.
 ///
 /// A stream belongs to the context in which it was made and is used while that context is current;
-
 /// under another context the answer is `rt_stream_context`. A null stream (0 in Python) is the
 /// default stream of the current context. Every function that takes a stream accepts it, except the
 /// functions that destroy a stream.

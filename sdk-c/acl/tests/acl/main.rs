@@ -6,5 +6,5 @@
 mod devices;
 mod memory;
 mod surface;
+mod test_runtime;
 mod work;
-mod world;

@@ -100,12 +100,12 @@ pub unsafe extern "C" fn aclrtGetPrimaryCtxState(
     let body = || unsafe {
         ::tenon::support::place_or_null("flags", flags)?;
         ::tenon::support::place_or_null("active", active)?;
-        let yielded = AclContext::rt_get_primary_ctx_state(__instance(), device_id)?;
+        let result = AclContext::rt_get_primary_ctx_state(__instance(), device_id)?;
         if !flags.is_null() {
-            flags.write(yielded.flags);
+            flags.write(result.flags);
         }
         if !active.is_null() {
-            active.write(yielded.active);
+            active.write(result.active);
         }
         Ok(())
     };

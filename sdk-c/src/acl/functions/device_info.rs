@@ -15,10 +15,10 @@ pub unsafe extern "C" fn aclrtGetVersion(
         ::tenon::support::place("major_version", major_version)?;
         ::tenon::support::place("minor_version", minor_version)?;
         ::tenon::support::place("patch_version", patch_version)?;
-        let yielded = AclDeviceInfo::rt_get_version(__instance())?;
-        major_version.write(yielded.major_version);
-        minor_version.write(yielded.minor_version);
-        patch_version.write(yielded.patch_version);
+        let result = AclDeviceInfo::rt_get_version(__instance())?;
+        major_version.write(result.major_version);
+        minor_version.write(result.minor_version);
+        patch_version.write(result.patch_version);
         Ok(())
     };
     api::call("aclrtGetVersion", body)
@@ -27,12 +27,12 @@ pub unsafe extern "C" fn aclrtGetVersion(
 /// Gets the name of the chip.
 pub unsafe extern "C" fn aclrtGetSocName() -> *const c_char {
     let body = || {
-        let yielded = AclDeviceInfo::rt_get_soc_name(__instance())?;
+        let result = AclDeviceInfo::rt_get_soc_name(__instance())?;
         Ok::<_, Error>({
             thread_local! {
                 static KEPT: ::tenon::support::KeptText = const { ::tenon::support::KeptText::new() };
             }
-            ::tenon::support::lend(&KEPT, yielded)
+            ::tenon::support::lend(&KEPT, result)
         })
     };
     api::call_value("aclrtGetSocName", core::ptr::null(), body)
@@ -116,12 +116,12 @@ pub unsafe extern "C" fn aclrtDeviceGetStreamPriorityRange(
     let body = || unsafe {
         ::tenon::support::place_or_null("least_priority", least_priority)?;
         ::tenon::support::place_or_null("greatest_priority", greatest_priority)?;
-        let yielded = AclDeviceInfo::rt_device_get_stream_priority_range(__instance())?;
+        let result = AclDeviceInfo::rt_device_get_stream_priority_range(__instance())?;
         if !least_priority.is_null() {
-            least_priority.write(yielded.least_priority);
+            least_priority.write(result.least_priority);
         }
         if !greatest_priority.is_null() {
-            greatest_priority.write(yielded.greatest_priority);
+            greatest_priority.write(result.greatest_priority);
         }
         Ok(())
     };

@@ -25,9 +25,9 @@ pub unsafe extern "C" fn aclFinalizeReference(ref_count: *mut u64) -> AclError {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
         ::tenon::support::place_or_null("ref_count", ref_count)?;
-        let yielded = AclInit::finalize_reference(__instance())?;
+        let result = AclInit::finalize_reference(__instance())?;
         if !ref_count.is_null() {
-            ref_count.write(yielded);
+            ref_count.write(result);
         }
         Ok(())
     };
@@ -37,12 +37,12 @@ pub unsafe extern "C" fn aclFinalizeReference(ref_count: *mut u64) -> AclError {
 /// Gets the message of the last failure of the calling thread.
 pub unsafe extern "C" fn aclGetRecentErrMsg() -> *const c_char {
     let body = || {
-        let yielded = AclInit::get_recent_err_msg(__instance())?;
+        let result = AclInit::get_recent_err_msg(__instance())?;
         Ok::<_, Error>({
             thread_local! {
                 static KEPT: ::tenon::support::KeptText = const { ::tenon::support::KeptText::new() };
             }
-            ::tenon::support::lend(&KEPT, yielded)
+            ::tenon::support::lend(&KEPT, result)
         })
     };
     api::call_value("aclGetRecentErrMsg", core::ptr::null(), body)
@@ -68,9 +68,9 @@ pub unsafe extern "C" fn aclGetCannAttributeList(
     let body = || unsafe {
         ::tenon::support::place("cann_attr_list", cann_attr_list)?;
         ::tenon::support::place("num", num)?;
-        let yielded = AclInit::get_cann_attribute_list(__instance())?;
-        cann_attr_list.write(yielded.cann_attr_list.as_ptr());
-        num.write(yielded.num);
+        let result = AclInit::get_cann_attribute_list(__instance())?;
+        cann_attr_list.write(result.cann_attr_list.as_ptr());
+        num.write(result.num);
         Ok(())
     };
     api::call("aclGetCannAttributeList", body)

@@ -14,11 +14,12 @@ def failed(status: int) -> NoReturn:
         status: The status of a native function; not 0.
     """
     # Imported here because the generated modules import this module.
-    from tenon import _running, errors
+    from tenon import errors
+    from tenon._lifecycle import process
     from tenon._native import core
     from tenon._native.text import decode_or_none
 
-    _running.leave_if_ended()
+    process.leave_if_ended()
     kind = errors.BY_STATUS.get(status, errors.DeviceError)
     error = core.Error()
     # Calls the ctypes function, because `core.error_last` would call this function again. A finaliser may have failed

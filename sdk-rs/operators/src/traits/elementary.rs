@@ -956,7 +956,6 @@ pub trait Elementary: Send + Sync {
     /// `out = min(max(x, lower), upper)`.
     ///
     /// Elementwise. If the lower limit is above the upper one, the result is the upper one, as in PyTorch and NumPy;
-
     /// PaddlePaddle rejects such limits. NaN stays NaN. An absent limit is an infinity.
     ///
     /// The gradient at the limits is 1, as in PyTorch and in PaddlePaddle since 3.1; before that PaddlePaddle had 0.

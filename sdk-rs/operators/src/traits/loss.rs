@@ -97,7 +97,6 @@ pub trait Loss: Send + Sync {
     ///
     /// Elementwise, with broadcasting: `0.5 * r * r / beta` where the difference is less than `beta`, and
     /// `abs(r) - 0.5 * beta` beyond. It is Huber's function divided by `beta`. This is the form of PyTorch and DIOPI;
-
     /// PaddlePaddle's Python function of the same name uses Huber's function undivided, and divides only on request. With
     /// `beta = 0` it is the absolute difference.
     ///
@@ -526,7 +525,6 @@ pub trait Loss: Send + Sync {
     ///
     /// `loss` is `-log_softmax(logits)[label]` for hard labels, which are integers, and `-sum(label * log_softmax(logits))`
     /// for soft ones. It is computed from the logits, so that it is finite where a probability is rounded to 0;
-
     /// PaddlePaddle's CPU has 1e20 there. Without `use_softmax` the logits are probabilities.
     ///
     /// `label` has the shape of `logits` for soft labels, and otherwise that shape with 1 along `axis`, or without it.

@@ -8,7 +8,7 @@ use tenon::device::Status;
 
 use crate::case::{Case, Level, Verdict, ensure};
 use crate::plugin_under_test::{
-    GuardedBuffer, PluginUnderTest, StreamLatch, id, linger_briefly, pattern, same, told,
+    GuardedBuffer, PluginUnderTest, StreamLatch, id, linger_briefly, pattern, same, status_text,
 };
 
 const LEN: usize = (1 << 20) + 7;
@@ -190,7 +190,7 @@ fn fill_wrong_lengths(plugin: &PluginUnderTest) -> Verdict {
         ensure!(
             status == Status::ERROR,
             "a fill of {len} bytes with {pattern_len} answered {}",
-            told(status)
+            status_text(status)
         );
     }
     plugin.synchronize_stream(0, stream)?;

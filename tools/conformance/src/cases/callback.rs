@@ -7,7 +7,9 @@ use tenon::device::Function::{
 use tenon::device::Status;
 
 use crate::case::{Case, Level, Stop, Verdict, ensure};
-use crate::plugin_under_test::{CallbackLog, PluginUnderTest, StreamLatch, id, linger, pattern, soon, told};
+use crate::plugin_under_test::{
+    CallbackLog, PluginUnderTest, StreamLatch, id, linger, pattern, soon, status_text,
+};
 
 pub(super) fn cases() -> Vec<Case> {
     let case = |id, level, body| Case::written(id, level, body).of([StreamAddCallback]);
@@ -119,7 +121,7 @@ fn status(plugin: &PluginUnderTest) -> Verdict {
     match found {
         Some(Some(Status::SUCCESS)) => {}
         Some(Some(status)) => {
-            return crate::case::failed(format!("the status was {} before the call", told(status)));
+            return crate::case::failed(format!("the status was {} before the call", status_text(status)));
         }
         Some(None) => return crate::case::failed("the address of the status was null"),
         None => return crate::case::failed("the callback was not called"),

@@ -7,7 +7,7 @@ use tenon::device::Function::{
 use tenon::device::Status;
 
 use crate::case::{Case, Failure, Level, Stop, Verdict, ensure};
-use crate::plugin_under_test::{PluginUnderTest, StreamLatch, address, id, pattern, soon, told};
+use crate::plugin_under_test::{PluginUnderTest, StreamLatch, address, id, pattern, soon, status_text};
 
 pub(super) fn cases() -> Vec<Case> {
     vec![
@@ -253,8 +253,8 @@ fn has_no_time(plugin: &PluginUnderTest, [start, end]: [u64; 2], expected: Statu
     ensure!(
         status == expected,
         "`event_elapsed_time` answered {} for an event that {what}, where it has to answer {}",
-        told(status),
-        told(expected)
+        status_text(status),
+        status_text(expected)
     );
     Ok(())
 }

@@ -8,7 +8,7 @@ use tenon::device::Function::{
 use tenon::device::{CaptureMode, CaptureStatus, Status};
 
 use crate::case::{Case, Level, Verdict, ensure, failed, skipped};
-use crate::plugin_under_test::{Memory, PluginUnderTest, address, id, pattern, told};
+use crate::plugin_under_test::{Memory, PluginUnderTest, address, id, pattern, status_text};
 
 /// The functions that every capture needs.
 const ALL: [Function; 5] =
@@ -69,7 +69,7 @@ fn begin(plugin: &PluginUnderTest, stream: u64) -> Verdict {
         Status::SUCCESS => Ok(()),
         // A device without graphs must report that: a host takes a null pointer for a success.
         Status::FAILED => skipped("`cuda_stream_begin_capture` says that the stream cannot capture"),
-        status => failed(format!("`cuda_stream_begin_capture` answered {}", told(status))),
+        status => failed(format!("`cuda_stream_begin_capture` answered {}", status_text(status))),
     }
 }
 

@@ -230,7 +230,7 @@ impl PluginUnderTest {
             Status::SUCCESS => Ok(()),
             status => blame(
                 function,
-                format!("`{}` answered {}{}", function.name(), told(status), self.own_words(function)),
+                format!("`{}` answered {}{}", function.name(), status_text(status), self.own_words(function)),
             ),
         }
     }
@@ -303,7 +303,7 @@ pub(crate) fn address<T>(place: &mut T) -> u64 {
 }
 
 /// Returns a status in words.
-pub(crate) fn told(status: Status) -> String {
+pub(crate) fn status_text(status: Status) -> String {
     match status.name() {
         Some(name) => format!("`{name}`"),
         None => format!("{}", status.0),

@@ -80,7 +80,7 @@ impl PluginUnderTest {
                 format!(
                     "`{}` answered {}, where `success` is yes and `failed` is no",
                     function.name(),
-                    super::told(status)
+                    super::status_text(status)
                 ),
             ),
         }

@@ -304,6 +304,6 @@ impl Program<'_> {
                 },
             }
         };
-        self.told(status);
+        self.check_status(status);
     }
 }

@@ -107,7 +107,7 @@ impl<'a> Program<'a> {
         for _ in 0..self.initialised {
             // SAFETY: no other thread uses the library.
             let status = unsafe { tenon_shutdown() };
-            self.told(status);
+            self.check_status(status);
             if status == NOT_INITIALISED {
                 break;
             }
@@ -119,7 +119,7 @@ impl<'a> Program<'a> {
     }
 
     /// Checks that a status exists, and that a failure has a message.
-    fn told(&self, status: c_int) -> bool {
+    fn check_status(&self, status: c_int) -> bool {
         // SAFETY: the answers are texts or null.
         let name = unsafe { tenon_status_string(status) };
         assert!(!name.is_null(), "status {status} has no name");
@@ -177,7 +177,7 @@ impl<'a> Program<'a> {
         let out = self.out(&mut made);
         // SAFETY: the handle is looked up, and the place can be written or is null.
         let status = unsafe { create(device, out) };
-        if self.told(status) {
+        if self.check_status(status) {
             list(self).push(made);
         }
     }
@@ -186,7 +186,7 @@ impl<'a> Program<'a> {
         let mut made = 0;
         // SAFETY: the type is a text or null, and the place can be written.
         let status = unsafe { tenon_device_open(device_type, ordinal, &mut made) };
-        if self.told(status) {
+        if self.check_status(status) {
             self.devices.push(made);
         }
     }

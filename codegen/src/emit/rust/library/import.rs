@@ -83,8 +83,8 @@ pub fn signature(context: Context, function: &Function) -> TokenStream {
     let output = match &function.result {
         ResultKind::Value(result) => passed_type(context, result),
         ResultKind::Status => {
-            let yielded = yielded(context, function).map(|param| value(context, param.ty, param.space));
-            one_or_tuple(yielded.collect())
+            let results = results(context, function).map(|param| value(context, param.ty, param.space));
+            one_or_tuple(results.collect())
         }
         ResultKind::None => quote!(()),
     };
@@ -132,12 +132,12 @@ fn method(context: Context, function: &Function) -> TokenStream {
     };
     let value = match &function.result {
         ResultKind::Value(result) if is_safe_value(context, result) => {
-            from_raw(context, result, &quote!(__yielded))
+            from_raw(context, result, &quote!(__result))
         }
-        ResultKind::Value(_) => quote!(__yielded),
+        ResultKind::Value(_) => quote!(__result),
         ResultKind::None => quote!(()),
         ResultKind::Status => one_or_tuple(
-            yielded(context, function)
+            results(context, function)
                 .map(|param| {
                     let name = param.ident();
                     from_raw(context, param, &quote!(#name))
@@ -145,12 +145,12 @@ fn method(context: Context, function: &Function) -> TokenStream {
                 .collect(),
         ),
     };
-    let bind = (!matches!(function.result, ResultKind::None)).then(|| quote!(let __yielded =));
-    let places = yielded(context, function).map(|param| {
+    let bind = (!matches!(function.result, ResultKind::None)).then(|| quote!(let __result =));
+    let places = results(context, function).map(|param| {
         let name = param.ident();
         quote! { let mut #name = ::core::mem::MaybeUninit::zeroed(); }
     });
-    let taken = yielded(context, function).map(|param| {
+    let taken = results(context, function).map(|param| {
         let name = param.ident();
         quote! {
             __comment!("SAFETY: zero is a value of the type, and the function may have written another.");
@@ -160,8 +160,8 @@ fn method(context: Context, function: &Function) -> TokenStream {
     let refuse =
         (matches!(function.result, ResultKind::Status) && context.interface.status.is_some()).then(|| {
             quote! {
-                if ::tenon::StatusCode::code(__yielded) != 0 {
-                    return ::core::result::Result::Err(Error::new(__yielded, ::core::concat!("the library refused `", #text, "`")));
+                if ::tenon::StatusCode::code(__result) != 0 {
+                    return ::core::result::Result::Err(Error::new(__result, ::core::concat!("the library refused `", #text, "`")));
                 }
             }
         });
@@ -189,7 +189,7 @@ fn is_yielded(context: Context, function: &Function, param: &Param, form: &Form)
     matches!(function.result, ResultKind::Status) && is_value && !param.nullable
 }
 
-fn yielded<'a>(context: Context<'a>, function: &'a Function) -> impl Iterator<Item = &'a Param> {
+fn results<'a>(context: Context<'a>, function: &'a Function) -> impl Iterator<Item = &'a Param> {
     let params = function.formed();
     params.filter(move |(param, form)| is_yielded(context, function, param, form)).map(|(param, _)| param)
 }

@@ -206,12 +206,12 @@ pub fn argument(param: &Param, form: &Form) -> Option<TokenStream> {
 }
 
 /// Returns the results of the method, one by one: a parameter, its form, and the expression of its value.
-pub fn yielded(function: &Function) -> impl Iterator<Item = (&Param, &Output, TokenStream)> {
+pub fn results(function: &Function) -> impl Iterator<Item = (&Param, &Output, TokenStream)> {
     let outputs = outputs(function);
     let single = outputs.len() == 1;
     outputs.into_iter().map(move |(_, param, output)| {
         let field = param.ident();
-        (param, output, if single { quote!(__yielded) } else { quote!(__yielded.#field) })
+        (param, output, if single { quote!(__result) } else { quote!(__result.#field) })
     })
 }
 
@@ -221,7 +221,7 @@ pub fn write_output(
     context: Context,
     param: &Param,
     output: &Output,
-    yielded: &TokenStream,
+    results: &TokenStream,
     this: &TokenStream,
     report: Report,
 ) -> TokenStream {
@@ -230,13 +230,13 @@ pub fn write_output(
     let (alone, beside) = (report.alone(), report.beside());
     let write = match output {
         Output::Value => {
-            let raw = to_raw(context, param, yielded);
+            let raw = to_raw(context, param, results);
             quote! { #place.write(#raw); }
         }
         Output::Array(count) => {
             let count = names::number(*count);
             let element = value(context, param.ty, param.space);
-            quote! { #place.cast::<[#element; #count]>().write(#yielded); }
+            quote! { #place.cast::<[#element; #count]>().write(#results); }
         }
         Output::Vec(function) => {
             let counted = context.interface.function(*function);
@@ -244,19 +244,19 @@ pub fn write_output(
             let (element, counted) = (value(context, param.ty, param.space), &counted.name.value);
             quote! {
                 let __expected = #method(#this)?;
-                ::tenon::support::write_elements #beside(#text, #place.cast::<#element>(), &#yielded, (#counted, __expected))?;
+                ::tenon::support::write_elements #beside(#text, #place.cast::<#element>(), &#results, (#counted, __expected))?;
             }
         }
         Output::Lent { count } => {
             let count_place = names::snake(count);
             quote! {
-                #count_place.write(::tenon::support::length #beside(#count, &[::core::option::Option::Some(#yielded.len())])?);
-                #place.write(#yielded.as_ptr().cast());
+                #count_place.write(::tenon::support::length #beside(#count, &[::core::option::Option::Some(#results.len())])?);
+                #place.write(#results.as_ptr().cast());
             }
         }
         Output::Text(capacity) => {
             let capacity = names::number(*capacity);
-            quote! { ::tenon::support::write_text #alone(#text, #place, #capacity, &#yielded)?; }
+            quote! { ::tenon::support::write_text #alone(#text, #place, #capacity, &#results)?; }
         }
     };
     if param.nullable {

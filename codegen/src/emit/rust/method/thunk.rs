@@ -7,7 +7,7 @@ use quote::{format_ident, quote};
 use super::error_object;
 use super::form::{self, Output, is_fallible};
 use super::pieces::{
-    Report, argument, is_unsafe, prepare, safety, to_raw, write_back, write_output, yielded,
+    Report, argument, is_unsafe, prepare, results, safety, to_raw, write_back, write_output,
 };
 use crate::emit::rust::table::signature::{last_release, signatures};
 use crate::emit::rust::types::api_type::{constant, status_value, value};
@@ -15,7 +15,7 @@ use crate::emit::rust::types::args;
 use crate::emit::rust::types::raw_types::{convention, raw_param, raw_result};
 use crate::emit::rust::{Context, names};
 use crate::model::{Absent, Constant, Function, Param, ReleaseId, ResultKind, Ty, TypeKind};
-use crate::sdk::Face;
+use crate::sdk::SdkApi;
 
 /// Emits the start of the module `thunk`, and its content.
 pub fn emit(context: Context) -> (TokenStream, TokenStream) {
@@ -113,15 +113,15 @@ pub fn body(
     let call = quote!(#method(#this, #(#arguments),*));
     let written: Vec<TokenStream> =
         each().filter_map(|(param, form)| write_back(context, param, form)).collect();
-    let outputs: Vec<_> = yielded(function).collect();
+    let outputs: Vec<_> = results(function).collect();
     let statements = match (&function.result, function.question) {
         (ResultKind::Status, Some((yes, no))) => {
             let (yes, no) = (status_value(context, yes), status_value(context, no));
             quote! {
                 #before
-                let __yielded = #call?;
+                let __result = #call?;
                 #(#written)*
-                ::core::result::Result::Ok(if __yielded { #yes } else { #no })
+                ::core::result::Result::Ok(if __result { #yes } else { #no })
             }
         }
         (ResultKind::Status, None) if outputs.is_empty() && written.is_empty() => quote! { #before #call },
@@ -136,7 +136,7 @@ pub fn body(
                 }
                 several => {
                     let writes = several.iter().map(write);
-                    quote! { let __yielded = #call?; #(#writes)* }
+                    quote! { let __result = #call?; #(#writes)* }
                 }
             };
             quote! {
@@ -153,7 +153,7 @@ pub fn body(
             let value = returned(context, result);
             quote! {
                 #before
-                let __yielded = #call #question_mark;
+                let __result = #call #question_mark;
                 #(#written)*
                 ::core::result::Result::Ok::<_, Error>(#value)
             }
@@ -184,18 +184,18 @@ fn returns_as_is(context: Context, function: &Function, result: &Param) -> bool 
 
 /// Returns true if the host calls the function itself, and drops the device if the call fails.
 fn is_lifecycle(context: Context, function: &Function) -> bool {
-    Face::of(context.spec, context.interface).is_some_and(|face| face.manages(function))
+    SdkApi::of(context.spec, context.interface).is_some_and(|sdk_api| sdk_api.manages(function))
 }
 
 /// Converts the result of the method to that of the ABI.
 fn returned(context: Context, result: &Param) -> TokenStream {
-    let raw = to_raw(context, result, &quote!(__yielded));
+    let raw = to_raw(context, result, &quote!(__result));
     match result.ty {
         Ty::String if form::keeps_failures(context) => {
             let text = if result.nullable {
-                quote!(__yielded)
+                quote!(__result)
             } else {
-                quote!(::core::option::Option::Some(__yielded))
+                quote!(::core::option::Option::Some(__result))
             };
             quote!({
                 ::std::thread_local! {

@@ -132,8 +132,8 @@ fn details(context: Context, function: &Function) -> String {
         _ => entry(param),
     };
     text += &listed("Arguments", function.formed().filter_map(given).collect());
-    let yielded = outputs(function).iter().filter_map(|(_, param, _)| entry(param)).collect();
-    text += &listed("Returns", yielded);
+    let results = outputs(function).iter().filter_map(|(_, param, _)| entry(param)).collect();
+    text += &listed("Returns", results);
     let statuses = context.spec.status_values(context.interface);
     let errors = function.returns.iter().filter_map(|(status, when)| {
         let value = statuses.get(status.0)?;

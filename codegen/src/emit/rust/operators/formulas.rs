@@ -8,9 +8,9 @@ use quote::{format_ident, quote};
 use super::attributes::StructNames;
 use super::expression::{bound, expression, number};
 use super::reductions;
+use crate::emit::descriptions::operator::equation;
 use crate::emit::emitter::{EmitError, Emitter, Job};
 use crate::emit::rust::{group_files, names};
-use crate::emit::words::operator::equation;
 use crate::formula::{Elements, Expr, ExprKind, Variable};
 use crate::grammar::outputs::{self, OutputKind};
 use crate::model::{

@@ -7,9 +7,9 @@ use quote::quote;
 use super::attributes::{StructNames, struct_name};
 use super::signature::{is_long, signature};
 use super::{files, methods, names, trait_name};
+use crate::emit::descriptions::operator as descriptions;
 use crate::emit::emitter::{EmitError, Emitter, Job};
 use crate::emit::rust::text::imports::Used;
-use crate::emit::words::operator as words;
 use crate::grammar::outputs::{self, OutputKind};
 use crate::model::{Method, OperatorGroup, Operators, OutputPlace};
 use crate::out::Output;
@@ -89,17 +89,17 @@ fn module(structs: Option<&StructNames>, group: &OperatorGroup) -> TokenStream {
 
 /// Formats the documentation of a method: what it computes, and its parameters.
 fn description(method: &Method) -> String {
-    let words = words::method(method, |name| format!("[`{name}`](Self::{name})"));
+    let description = descriptions::method(method, |name| format!("[`{name}`](Self::{name})"));
     let with = struct_name(method);
     let has_struct = with.is_some();
     let is_in_struct =
         |name: &String| has_struct && method.attributes().any(|attribute| attribute.name == *name);
-    let parameters = words.parameters.iter().filter(|(name, _)| !is_in_struct(name));
+    let parameters = description.parameters.iter().filter(|(name, _)| !is_in_struct(name));
     let parameters = parameters.map(|(name, doc)| format!("* `{name}`: {doc}"));
     let with = with
-        .filter(|_| !words.parameters.is_empty())
+        .filter(|_| !description.parameters.is_empty())
         .map(|name| format!("* `with`: The attributes, see [`{name}`]."));
     let parameters: Vec<String> = parameters.chain(with).collect();
-    let parts = [words.summary, words.equation, words.doc, parameters.join("\n")];
+    let parts = [description.summary, description.equation, description.doc, parameters.join("\n")];
     parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n\n")
 }

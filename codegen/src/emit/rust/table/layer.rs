@@ -202,10 +202,9 @@ fn method(context: Context, function: &Function) -> TokenStream {
     let call = quote!(#called(__below, #(#passed),*));
     let (words, body) = match (updates.is_empty(), is_fallible(context, function)) {
         (true, _) => (quote!(_), quote! { #call }),
-        (false, true) if is_read => (
-            quote!(__words),
-            quote! { let __yielded = #call?; #updates ::core::result::Result::Ok(__yielded) },
-        ),
+        (false, true) if is_read => {
+            (quote!(__words), quote! { let __result = #call?; #updates ::core::result::Result::Ok(__result) })
+        }
         // The result cannot be represented in 64 bits.
         (false, true) => (
             quote!(__words),
@@ -296,11 +295,11 @@ fn bits(context: Context, function: &Function, param: &Param, form: &Form) -> To
 pub fn updates(context: Context, function: &Function) -> TokenStream {
     let outputs = outputs(function);
     let single = outputs.len() == 1;
-    let yielded =
+    let results =
         outputs.iter().filter(|(_, _, output)| matches!(output, Output::Value)).map(|(id, param, _)| {
             let index = names::number(id.0 as u64);
             let field = param.ident();
-            let place = if single { quote!(__yielded) } else { quote!(__yielded.#field) };
+            let place = if single { quote!(__result) } else { quote!(__result.#field) };
             let bits = value_bits(context, param, &place);
             quote! { __words[#index] = #bits; }
         });
@@ -312,7 +311,7 @@ pub fn updates(context: Context, function: &Function) -> TokenStream {
             quote! { __words[#index] = #bits; }
         })
     });
-    quote! { #(#yielded)* #(#changed)* }
+    quote! { #(#results)* #(#changed)* }
 }
 
 /// Returns true if [`updates`] reads the result of the call.

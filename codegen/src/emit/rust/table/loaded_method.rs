@@ -272,7 +272,7 @@ fn end(context: Context, function: &Function) -> TokenStream {
             }
             let outputs = outputs(function);
             let taken = outputs.iter().filter_map(|(_, param, output)| taken(param, output));
-            let value = assemble(function, |_, param, output| yielded(context, param, output));
+            let value = assemble(function, |_, param, output| results(context, param, output));
             let returned = if has_object { quote!(__returned.cast()) } else { quote!(__returned) };
             let check = quote!(self.check(#text, #returned));
             let changed: Vec<TokenStream> = changed.collect();
@@ -290,7 +290,7 @@ fn end(context: Context, function: &Function) -> TokenStream {
     }
 }
 
-fn yielded(context: Context, param: &Param, output: &Output) -> TokenStream {
+fn results(context: Context, param: &Param, output: &Output) -> TokenStream {
     let local = local(param);
     match output {
         Output::Value => from_value(context, param, &quote!(#local)),

@@ -4,8 +4,8 @@ use heck::ToSnakeCase;
 use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote};
 
+use crate::emit::descriptions::Describer;
 use crate::emit::rust::{Context, names};
-use crate::emit::words::Words;
 use crate::model::{
     Availability, Direction, Extent, FallbackKind, Function, Length, Need, Param, ParamId, ReleaseId, Role,
     Rule, Space, Ty, TypeId, TypeKind,
@@ -57,7 +57,7 @@ pub fn of_functions() -> TokenStream {
 }
 
 fn entry(context: Context, function: &Function) -> TokenStream {
-    let words = Words::new(context.spec, context.interface);
+    let describer = Describer::new(context.spec, context.interface);
     let (name, summary) = (&function.name.value, &function.summary);
     let group = &context.interface.groups[function.group.0].name;
     let params = function.params.iter().map(|param| param_entry(context, param));
@@ -70,7 +70,7 @@ fn entry(context: Context, function: &Function) -> TokenStream {
     let stream_ordered = index(function.stream_ordered);
     let question = function.question.is_some();
     let fallback = option(function.fallback.as_ref().map(|fallback| {
-        let text = words.fallback_action(function, &fallback.kind);
+        let text = describer.fallback_action(function, &fallback.kind);
         let host_rule = fallback.rule == Rule::Host;
         let costs = fallback.costs.trim();
         let called = |id: crate::model::FunctionId| context.interface.function(id).name.value.clone();
@@ -96,9 +96,9 @@ fn entry(context: Context, function: &Function) -> TokenStream {
             }
         }
     }));
-    let (since, until) = availability(&words, function.availability);
+    let (since, until) = availability(&describer, function.availability);
     let returns = function.returns.iter().map(|(status, when)| {
-        let (status, when) = (&words.status(*status).name.value, &**when);
+        let (status, when) = (&describer.status(*status).name.value, &**when);
         quote!((#status, #when))
     });
     let has_returns = !function.returns.is_empty();
@@ -177,10 +177,10 @@ fn param_entry(context: Context, param: &Param) -> TokenStream {
     let of = other(param.of, quote!(of));
     let held = other(param.held, quote!(held));
     let context_of = other(param.context_of, quote!(context_of));
-    let words = Words::new(context.spec, context.interface);
+    let describer = Describer::new(context.spec, context.interface);
     let release = |id: Option<ReleaseId>, method: TokenStream| {
         id.map(|id| {
-            let name = words.release(id);
+            let name = describer.release(id);
             quote!(.#method(#name))
         })
     };
@@ -190,10 +190,10 @@ fn param_entry(context: Context, param: &Param) -> TokenStream {
 }
 
 /// Returns the first and the last release of an item.
-fn availability(words: &Words, availability: Availability) -> (TokenStream, TokenStream) {
+fn availability(describer: &Describer, availability: Availability) -> (TokenStream, TokenStream) {
     let release = |id: Option<ReleaseId>| {
         option(id.map(|id| {
-            let name = words.release(id);
+            let name = describer.release(id);
             quote!(#name)
         }))
     };

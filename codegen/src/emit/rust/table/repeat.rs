@@ -9,7 +9,7 @@ use crate::emit::rust::method::form::{Form, element, is_fallible};
 use crate::emit::rust::types::api_type::value;
 use crate::emit::rust::{Context, names};
 use crate::model::{Carrier, Extent, Function, Param, Ty, TypeKind};
-use crate::sdk::{Face, Handle};
+use crate::sdk::{Handle, SdkApi};
 
 /// Emits the method that makes a call, and the functions of the SDK that make the same calls in C.
 pub fn emit(context: Context) -> TokenStream {
@@ -34,7 +34,7 @@ pub fn emit(context: Context) -> TokenStream {
             }
         }
     };
-    let c_functions = Face::of(context.spec, context.interface).map(|face| c_functions(face));
+    let c_functions = SdkApi::of(context.spec, context.interface).map(|sdk_api| c_functions(sdk_api));
     quote! {
         impl Function {
             /// Calls the function with its arguments as numbers, in the form in which layers see them, and writes its
@@ -62,13 +62,13 @@ pub fn emit(context: Context) -> TokenStream {
 }
 
 /// Emits the table of the SDK's functions.
-fn c_functions(face: Face) -> TokenStream {
-    let functions = &face.interface.functions;
+fn c_functions(sdk_api: SdkApi) -> TokenStream {
+    let functions = &sdk_api.interface.functions;
     let count = names::number(functions.len() as u64);
     let entries = functions.iter().map(|function| {
-        let (name, params) = (face.function(function), sdk_call_types(face, function));
-        let takes_plugin = face.called_with(function) == Handle::Plugin;
-        let (answers, managed) = (function.question.is_some(), face.manages(function));
+        let (name, params) = (sdk_api.function(function), sdk_call_types(sdk_api, function));
+        let takes_plugin = sdk_api.called_with(function) == Handle::Plugin;
+        let (answers, managed) = (function.question.is_some(), sdk_api.manages(function));
         quote! {
             ::tenon::reflect::CFunction {
                 name: #name,
@@ -131,13 +131,13 @@ fn arm(context: Context, function: &Function) -> TokenStream {
             quote! { let #name = &#name; }
         });
         let updates = updates(context, function);
-        let yielded = if reads_result(context, function) { quote!(__yielded) } else { quote!(_) };
+        let results = if reads_result(context, function) { quote!(__result) } else { quote!(_) };
         if updates.is_empty() {
             quote! { #call.map(|_| false) }
         } else {
             quote! {
                 match #call {
-                    ::core::result::Result::Ok(#yielded) => {
+                    ::core::result::Result::Ok(#results) => {
                         #(#changed)*
                         #updates
                         ::core::result::Result::Ok(false)

@@ -38,7 +38,8 @@ pub fn map_group(group: &Group, map: impl FnOnce(TokenStream) -> TokenStream) ->
 /// Returns the text to print for the comment, the documentation or the verbatim text that begins here, and its number of
 /// tokens.
 pub fn first(tokens: &[TokenTree]) -> Option<(String, usize)> {
-    let is = |token: &TokenTree, symbol| matches!(token, TokenTree::Punct(punct) if punct.as_char() == symbol);
+    let is =
+        |token: &TokenTree, symbol| matches!(token, TokenTree::Punct(punct) if punct.as_char() == symbol);
     match tokens {
         [hash, TokenTree::Group(attribute), ..] if is(hash, '#') => {
             Some((prefixed("///", &documentation(attribute)?), 2))

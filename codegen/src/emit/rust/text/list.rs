@@ -48,7 +48,9 @@ const MODULE: &str = "mod __list {";
 pub fn first(tokens: &[TokenTree]) -> Option<(String, TokenStream, usize)> {
     match tokens {
         // `unsafe extern "C" { … }`
-        [TokenTree::Punct(hash), TokenTree::Group(attribute), block @ .., ] if hash.as_char() == '#' && block.len() >= 4 => {
+        [TokenTree::Punct(hash), TokenTree::Group(attribute), block @ ..]
+            if hash.as_char() == '#' && block.len() >= 4 =>
+        {
             let name = named(attribute.stream())?.to_string().replace(' ', "");
             Some((name, block[..4].iter().cloned().collect(), 6))
         }

@@ -8,7 +8,7 @@ use super::{comments, list};
 /// Macros whose arguments are items.
 const MACROS_OF_ITEMS: [&str; 1] = ["thread_local"];
 
-/// Words before a type, a pattern or an expression.
+/// Describer before a type, a pattern or an expression.
 const WORDS: [&str; 10] = ["as", "const", "dyn", "else", "if", "in", "let", "match", "mut", "return"];
 
 /// Prints a module.
@@ -66,7 +66,8 @@ impl Printer {
     fn comment(&mut self, tokens: &[TokenTree]) -> Option<usize> {
         let (comment, length) = comments::first(tokens)?;
         self.new_line();
-        let is_item = comment.starts_with("///") && self.text.ends_with(";\n");
+        let last = self.text.lines().next_back().unwrap_or_default();
+        let is_item = comment.starts_with("///") && last.ends_with(';') && !last.starts_with("//");
         // rustfmt sorts modules and imports that no blank line separates.
         if is_item || !comment.starts_with("//") && self.text.ends_with("}\n") {
             self.text.push('\n');
@@ -149,7 +150,10 @@ impl Printer {
             // An arrow ends with `>`, too.
             [Some(Last::Symbol('<')), _] if self.is_signature => false,
             // A sign before its operand.
-            [Some(Last::Symbol('&' | '*' | '-' | '!')), None | Some(Last::Symbol(_) | Last::Joint(_) | Last::Word)] => false,
+            [
+                Some(Last::Symbol('&' | '*' | '-' | '!')),
+                None | Some(Last::Symbol(_) | Last::Joint(_) | Last::Word),
+            ] => false,
             [Some(Last::Symbol('!')), Some(Last::Value)] if opens => false,
             [Some(Last::Value), _] if opens || symbol == Some(':') => false,
             [Some(Last::Value), _] if symbol == Some('!') && is_alone => false,
@@ -194,10 +198,10 @@ mod tests {
     #[test]
     fn comments_and_items_have_lines_of_their_own() {
         let tokens = quote! {
-            mod b; #[doc = " Does."] mod a; fn c() { __comment!("Why."); d() } __verbatim!("e! {\n    f\n}");
+            mod b; #[doc = " Does;"] #[doc = " well."] mod a; fn c() { __comment!("Why."); d() } __verbatim!("e! {\n    f\n}");
             thread_local! { static G: u8 = const { 0 }; }
         };
-        let text = "mod b;\n\n/// Does.\nmod a; fn c() {\n//__comment Why.\nd()}\n\ne! {\n    f\n}\n\
+        let text = "mod b;\n\n/// Does;\n/// well.\nmod a; fn c() {\n//__comment Why.\nd()}\n\ne! {\n    f\n}\n\
             #[__list(thread_local)]\nmod __list {\nstatic G: u8 = const {0};}\n";
         assert_eq!(print(tokens), text);
     }

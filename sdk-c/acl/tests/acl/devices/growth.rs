@@ -3,62 +3,62 @@
 use tenon::AnyPtr;
 use tenon_acl::api::*;
 
-use crate::world::{Thread, callback, host_function, ready_world, world};
+use crate::test_runtime::{Thread, callback, host_function, ready_runtime, runtime};
 
 #[test]
 fn ten_thousand_rounds_leak_nothing() {
-    let world = ready_world();
+    let runtime = ready_runtime();
     let thread = Thread::start();
     let round = || {
-        let stream = world.rt_create_stream().unwrap();
-        let event = world.rt_create_event_with_flag(9).unwrap();
-        let memory = world.rt_malloc(256, MemMallocPolicy::HUGE_FIRST).unwrap();
+        let stream = runtime.rt_create_stream().unwrap();
+        let event = runtime.rt_create_event_with_flag(9).unwrap();
+        let memory = runtime.rt_malloc(256, MemMallocPolicy::HUGE_FIRST).unwrap();
         let any = AnyPtr::from_addr(memory.addr());
-        world.rt_subscribe_report(1, stream).unwrap();
-        world.rt_memset_async(any, 256, 1, 256, stream).unwrap();
-        world.rt_record_event(event, stream).unwrap();
-        world.rt_stream_wait_event(Stream::NULL, event).unwrap();
-        world.rt_synchronize_event(event).unwrap();
-        world.rt_destroy_event(event).unwrap();
-        world.rt_destroy_stream(stream).unwrap();
-        world.rt_free(memory).unwrap();
+        runtime.rt_subscribe_report(1, stream).unwrap();
+        runtime.rt_memset_async(any, 256, 1, 256, stream).unwrap();
+        runtime.rt_record_event(event, stream).unwrap();
+        runtime.rt_stream_wait_event(Stream::NULL, event).unwrap();
+        runtime.rt_synchronize_event(event).unwrap();
+        runtime.rt_destroy_event(event).unwrap();
+        runtime.rt_destroy_stream(stream).unwrap();
+        runtime.rt_free(memory).unwrap();
     };
     (0..100).for_each(|_| round());
-    world.rt_synchronize_device().unwrap();
-    let before = world.alive();
+    runtime.rt_synchronize_device().unwrap();
+    let before = runtime.alive();
     (0..10_000).for_each(|_| round());
-    world.rt_synchronize_device().unwrap();
+    runtime.rt_synchronize_device().unwrap();
     // Records keep a few events of the device, as many as were in use at the same time.
-    assert!(world.alive() <= before + 64, "{before} became {}", world.alive());
+    assert!(runtime.alive() <= before + 64, "{before} became {}", runtime.alive());
     thread.end();
-    world.rt_reset_device(0).unwrap();
-    assert_eq!(world.alive(), 0);
-    world.end();
+    runtime.rt_reset_device(0).unwrap();
+    assert_eq!(runtime.alive(), 0);
+    runtime.end();
 }
 
 #[test]
 fn devices_and_contexts_leak_nothing() {
-    let world = world();
+    let runtime = runtime();
     for round in 0..1000 {
-        world.rt_set_device(round % 2).unwrap();
-        let context = world.rt_create_context(round % 2).unwrap();
-        world.rt_create_stream().unwrap();
-        world.rt_destroy_context(context).unwrap();
-        world.rt_reset_device(round % 2).unwrap();
-        assert_eq!(world.alive(), 0);
+        runtime.rt_set_device(round % 2).unwrap();
+        let context = runtime.rt_create_context(round % 2).unwrap();
+        runtime.rt_create_stream().unwrap();
+        runtime.rt_destroy_context(context).unwrap();
+        runtime.rt_reset_device(round % 2).unwrap();
+        assert_eq!(runtime.alive(), 0);
     }
-    world.end();
+    runtime.end();
 }
 
 #[test]
 fn racing_threads_leak_nothing() {
-    let world = world();
+    let runtime = runtime();
     let threads: Vec<Thread> = (0..4).map(|_| Thread::start()).collect();
     let results: Vec<_> = threads
         .iter()
         .enumerate()
         .map(|(index, thread)| {
-            let (acl, number) = (world.shared(), thread.number);
+            let (acl, number) = (runtime.shared(), thread.number);
             thread.begin(move || {
                 for round in 0..200 {
                     let device = (index + round) as i32 % 2;
@@ -81,7 +81,7 @@ fn racing_threads_leak_nothing() {
         .collect();
     results.into_iter().for_each(|result| result.recv().unwrap());
     threads.into_iter().for_each(Thread::end);
-    world.end();
+    runtime.end();
 }
 
 /// Returns the result of a call, and checks that a failure has a code and a message.
@@ -115,23 +115,23 @@ fn use_the_device(acl: &tenon_acl::Runtime) {
 
 #[test]
 fn forced_reset_races_with_users_of_the_device() {
-    let world = world();
+    let runtime = runtime();
     let threads: Vec<Thread> = (0..3).map(|_| Thread::start()).collect();
     let results: Vec<_> = threads
         .iter()
         .map(|thread| {
-            let acl = world.shared();
+            let acl = runtime.shared();
             thread.begin(move || (0..200).for_each(|_| use_the_device(&acl)))
         })
         .collect();
     for _ in 0..100 {
-        tried(world.rt_reset_device_force(0));
+        tried(runtime.rt_reset_device_force(0));
         std::thread::yield_now();
     }
     results.into_iter().for_each(|result| result.recv().unwrap());
     threads.into_iter().for_each(Thread::end);
     // No thread keeps the device: it can be set and used as before.
-    world.rt_set_device(0).unwrap();
-    world.rt_synchronize_device().unwrap();
-    world.end();
+    runtime.rt_set_device(0).unwrap();
+    runtime.rt_synchronize_device().unwrap();
+    runtime.end();
 }

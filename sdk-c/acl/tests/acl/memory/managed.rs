@@ -4,7 +4,7 @@ use tenon::device::Function;
 use tenon::{AnyPtr, DevicePtr, HostPtr, UnifiedPtr};
 use tenon_acl::api::*;
 
-use crate::world::{any, distant_world, lacking_world, ready_world, refused, world};
+use crate::test_runtime::{any, distant_runtime, lacking_runtime, ready_runtime, refused, runtime};
 
 const GLOBAL: u32 = 1;
 /// Lengths are rounded up to a multiple of this.
@@ -33,44 +33,44 @@ fn at(ptr: UnifiedPtr, offset: usize) -> UnifiedPtr {
 
 #[test]
 fn host_and_device_use_one_address() {
-    for world in [world(), distant_world()] {
-        world.rt_set_device(0).unwrap();
-        let managed = world.rt_mem_alloc_managed(1000, GLOBAL).unwrap();
+    for runtime in [runtime(), distant_runtime()] {
+        runtime.rt_set_device(0).unwrap();
+        let managed = runtime.rt_mem_alloc_managed(1000, GLOBAL).unwrap();
         assert_eq!(managed.addr() % 64, 0);
         let place = AnyPtr::from_addr(managed.addr());
         // SAFETY: it is that long, and no work uses it.
         let bytes = unsafe { HostPtr::from_addr(managed.addr()).bytes_mut(1000) };
         bytes.fill(3);
 
-        let memory = world.rt_malloc(1000, MemMallocPolicy::HUGE_FIRST).unwrap();
-        let stream = world.rt_create_stream().unwrap();
+        let memory = runtime.rt_malloc(1000, MemMallocPolicy::HUGE_FIRST).unwrap();
+        let stream = runtime.rt_create_stream().unwrap();
         let inner = MemcpyKind::DEVICE_TO_DEVICE;
-        world.rt_memcpy_async(any(memory), 1000, place, 1000, inner, stream).unwrap();
-        world.rt_synchronize_stream(stream).unwrap();
-        world.rt_memset(place, 1000, 9, 1000).unwrap();
+        runtime.rt_memcpy_async(any(memory), 1000, place, 1000, inner, stream).unwrap();
+        runtime.rt_synchronize_stream(stream).unwrap();
+        runtime.rt_memset(place, 1000, 9, 1000).unwrap();
         assert_eq!(bytes, [9; 1000]);
-        world.rt_memset_async(place, 1000, 5, 500, stream).unwrap();
-        world.rt_memcpy_async(at_any(place, 500), 500, any(memory), 500, inner, stream).unwrap();
-        world.rt_synchronize_stream(stream).unwrap();
+        runtime.rt_memset_async(place, 1000, 5, 500, stream).unwrap();
+        runtime.rt_memcpy_async(at_any(place, 500), 500, any(memory), 500, inner, stream).unwrap();
+        runtime.rt_synchronize_stream(stream).unwrap();
         assert_eq!((&bytes[..500], &bytes[500..]), (&[5; 500][..], &[3; 500][..]));
 
-        let other = world.rt_mem_alloc_managed(1000, GLOBAL).unwrap();
+        let other = runtime.rt_mem_alloc_managed(1000, GLOBAL).unwrap();
         let other_place = AnyPtr::from_addr(other.addr());
         for kind in [inner, MemcpyKind::DEFAULT] {
-            world.rt_memset(other_place, 1000, 0, 1000).unwrap();
-            world.rt_memcpy(other_place, 1000, place, 1000, kind).unwrap();
-            world.rt_memset(other_place, 1000, 0, 1).unwrap();
-            world.rt_memcpy_async(other_place, 1000, place, 1, kind, stream).unwrap();
-            world.rt_synchronize_stream(stream).unwrap();
+            runtime.rt_memset(other_place, 1000, 0, 1000).unwrap();
+            runtime.rt_memcpy(other_place, 1000, place, 1000, kind).unwrap();
+            runtime.rt_memset(other_place, 1000, 0, 1).unwrap();
+            runtime.rt_memcpy_async(other_place, 1000, place, 1, kind, stream).unwrap();
+            runtime.rt_synchronize_stream(stream).unwrap();
             // SAFETY: as above.
             assert_eq!(unsafe { HostPtr::from_addr(other.addr()).bytes(1000) }, bytes);
         }
-        world.rt_free(DevicePtr::from_addr(other.addr())).unwrap();
-        world.rt_free(DevicePtr::from_addr(managed.addr())).unwrap();
-        refused(AclError::RT_PARAM_INVALID, world.rt_free(DevicePtr::from_addr(managed.addr())));
-        world.rt_free(memory).unwrap();
-        world.rt_reset_device(0).unwrap();
-        world.end();
+        runtime.rt_free(DevicePtr::from_addr(other.addr())).unwrap();
+        runtime.rt_free(DevicePtr::from_addr(managed.addr())).unwrap();
+        refused(AclError::RT_PARAM_INVALID, runtime.rt_free(DevicePtr::from_addr(managed.addr())));
+        runtime.rt_free(memory).unwrap();
+        runtime.rt_reset_device(0).unwrap();
+        runtime.end();
     }
 }
 
@@ -80,140 +80,143 @@ fn at_any(address: AnyPtr, offset: usize) -> AnyPtr {
 
 #[test]
 fn managed_memory_is_rounded_up_to_units() {
-    let world = world();
-    world.rt_set_device(1).unwrap();
-    let managed = world.rt_mem_alloc_managed(UNIT as u64 + 1, GLOBAL).unwrap();
+    let runtime = runtime();
+    runtime.rt_set_device(1).unwrap();
+    let managed = runtime.rt_mem_alloc_managed(UNIT as u64 + 1, GLOBAL).unwrap();
     let place = AnyPtr::from_addr(managed.addr());
-    let attributes = world.rt_pointer_get_attributes(place).unwrap();
+    let attributes = runtime.rt_pointer_get_attributes(place).unwrap();
     assert_eq!((attributes.location.r#type, attributes.location.id), (MemLocationType::DEVICE, 1));
-    let range = world.rt_mem_get_address_range(at_any(place, UNIT)).unwrap();
+    let range = runtime.rt_mem_get_address_range(at_any(place, UNIT)).unwrap();
     assert_eq!((range.pbase.addr(), range.psize), (managed.addr(), UNIT + 1));
-    world.rt_memset(place, 2 * UNIT, 1, 2 * UNIT).unwrap();
-    refused(AclError::RT_PARAM_INVALID, world.rt_memset(place, 2 * UNIT + 1, 1, 2 * UNIT + 1));
+    runtime.rt_memset(place, 2 * UNIT, 1, 2 * UNIT).unwrap();
+    refused(AclError::RT_PARAM_INVALID, runtime.rt_memset(place, 2 * UNIT + 1, 1, 2 * UNIT + 1));
     refused(
         AclError::HOST_MEMORY_NOT_REGISTERED,
-        world.rt_host_get_device_pointer(AnyPtr::from_addr(managed.addr()), 0),
+        runtime.rt_host_get_device_pointer(AnyPtr::from_addr(managed.addr()), 0),
     );
     // The reset frees what the program left.
-    world.rt_reset_device(1).unwrap();
-    assert_eq!(world.alive(), 0);
-    world.end();
+    runtime.rt_reset_device(1).unwrap();
+    assert_eq!(runtime.alive(), 0);
+    runtime.end();
 }
 
 #[test]
 fn allocations_are_checked() {
-    let world = world();
-    refused(AclError::RT_CONTEXT_NULL, world.rt_mem_alloc_managed(8, GLOBAL));
-    world.rt_set_device(0).unwrap();
-    refused(AclError::INVALID_PARAM, world.rt_mem_alloc_managed(0, GLOBAL));
+    let runtime = runtime();
+    refused(AclError::RT_CONTEXT_NULL, runtime.rt_mem_alloc_managed(8, GLOBAL));
+    runtime.rt_set_device(0).unwrap();
+    refused(AclError::INVALID_PARAM, runtime.rt_mem_alloc_managed(0, GLOBAL));
     for flag in [0, 2, u32::MAX] {
-        refused(AclError::INVALID_PARAM, world.rt_mem_alloc_managed(8, flag));
+        refused(AclError::INVALID_PARAM, runtime.rt_mem_alloc_managed(8, flag));
     }
     for size in [65 << 20, isize::MAX as u64, u64::MAX] {
-        refused(AclError::RT_MEMORY_ALLOCATION, world.rt_mem_alloc_managed(size, GLOBAL));
+        refused(AclError::RT_MEMORY_ALLOCATION, runtime.rt_mem_alloc_managed(size, GLOBAL));
     }
-    world.reset_and_end();
+    runtime.reset_and_end();
 }
 
 #[test]
 fn device_without_managed_memory_is_refused() {
-    let world = lacking_world(&[Function::UnifiedMemoryAllocate]);
-    world.rt_set_device(0).unwrap();
-    refused(AclError::RT_FEATURE_NOT_SUPPORT, world.rt_mem_alloc_managed(8, GLOBAL));
-    world.rt_reset_device(0).unwrap();
+    let runtime = lacking_runtime(&[Function::UnifiedMemoryAllocate]);
+    runtime.rt_set_device(0).unwrap();
+    refused(AclError::RT_FEATURE_NOT_SUPPORT, runtime.rt_mem_alloc_managed(8, GLOBAL));
+    runtime.rt_reset_device(0).unwrap();
 }
 
 #[test]
 fn advice_applies_to_its_range() {
     use MemManagedAdviseType as Advise;
     use MemManagedRangeAttribute as Asked;
-    let world = ready_world();
-    let ptr = world.rt_mem_alloc_managed(4 * UNIT as u64, GLOBAL).unwrap();
+    let runtime = ready_runtime();
+    let ptr = runtime.rt_mem_alloc_managed(4 * UNIT as u64, GLOBAL).unwrap();
     let unit = UNIT as u64;
     let all = (ptr, 4 * UNIT);
-    assert_eq!(asked(&*world, Asked::READ_MOSTLY, all), [0]);
-    assert_eq!(asked(&*world, Asked::PREFERRED_LOCATION, all), [-2]);
-    assert_eq!(asked(&*world, Asked::PREFERRED_LOCATION_TYPE, all), [MemManagedLocationType::INVALID.0]);
-    assert_eq!(asked(&*world, Asked::ACCESSED_BY, all), [-2, -2]);
+    assert_eq!(asked(&*runtime, Asked::READ_MOSTLY, all), [0]);
+    assert_eq!(asked(&*runtime, Asked::PREFERRED_LOCATION, all), [-2]);
+    assert_eq!(asked(&*runtime, Asked::PREFERRED_LOCATION_TYPE, all), [MemManagedLocationType::INVALID.0]);
+    assert_eq!(asked(&*runtime, Asked::ACCESSED_BY, all), [-2, -2]);
 
-    world.rt_mem_managed_advise(ptr, 4 * unit, Advise::SET_READ_MOSTLY, &HOST).unwrap();
-    assert_eq!(asked(&*world, Asked::READ_MOSTLY, all), [1]);
-    world.rt_mem_managed_advise(at(ptr, UNIT), unit, Advise::UNSET_READ_MOSTLY, &HOST).unwrap();
-    assert_eq!(asked(&*world, Asked::READ_MOSTLY, all), [0]);
-    assert_eq!(asked(&*world, Asked::READ_MOSTLY, (ptr, UNIT)), [1]);
-    assert_eq!(asked(&*world, Asked::READ_MOSTLY, (ptr, UNIT + 1)), [0]);
-    assert_eq!(asked(&*world, Asked::READ_MOSTLY, (at(ptr, UNIT), UNIT)), [0]);
-    assert_eq!(asked(&*world, Asked::READ_MOSTLY, (at(ptr, 2 * UNIT), 2 * UNIT)), [1]);
+    runtime.rt_mem_managed_advise(ptr, 4 * unit, Advise::SET_READ_MOSTLY, &HOST).unwrap();
+    assert_eq!(asked(&*runtime, Asked::READ_MOSTLY, all), [1]);
+    runtime.rt_mem_managed_advise(at(ptr, UNIT), unit, Advise::UNSET_READ_MOSTLY, &HOST).unwrap();
+    assert_eq!(asked(&*runtime, Asked::READ_MOSTLY, all), [0]);
+    assert_eq!(asked(&*runtime, Asked::READ_MOSTLY, (ptr, UNIT)), [1]);
+    assert_eq!(asked(&*runtime, Asked::READ_MOSTLY, (ptr, UNIT + 1)), [0]);
+    assert_eq!(asked(&*runtime, Asked::READ_MOSTLY, (at(ptr, UNIT), UNIT)), [0]);
+    assert_eq!(asked(&*runtime, Asked::READ_MOSTLY, (at(ptr, 2 * UNIT), 2 * UNIT)), [1]);
 
-    world.rt_mem_managed_advise(ptr, 4 * unit, Advise::SET_PREFERRED_LOCATION, &device(1)).unwrap();
-    assert_eq!(asked(&*world, Asked::PREFERRED_LOCATION, all), [1]);
-    assert_eq!(asked(&*world, Asked::PREFERRED_LOCATION_ID, all), [1]);
-    assert_eq!(asked(&*world, Asked::PREFERRED_LOCATION_TYPE, all), [MemManagedLocationType::DEVICE.0]);
-    world.rt_mem_managed_advise(ptr, 8, Advise::SET_PREFERRED_LOCATION, &HOST).unwrap();
-    assert_eq!(asked(&*world, Asked::PREFERRED_LOCATION, all), [-2]);
-    assert_eq!(asked(&*world, Asked::PREFERRED_LOCATION, (ptr, 8)), [-1]);
-    assert_eq!(asked(&*world, Asked::PREFERRED_LOCATION_TYPE, (ptr, 8)), [MemManagedLocationType::HOST.0]);
-    world.rt_mem_managed_advise(ptr, 8, Advise::UNSET_PREFERRED_LOCATION, &HOST).unwrap();
-    assert_eq!(asked(&*world, Asked::PREFERRED_LOCATION, (ptr, 8)), [-2]);
+    runtime.rt_mem_managed_advise(ptr, 4 * unit, Advise::SET_PREFERRED_LOCATION, &device(1)).unwrap();
+    assert_eq!(asked(&*runtime, Asked::PREFERRED_LOCATION, all), [1]);
+    assert_eq!(asked(&*runtime, Asked::PREFERRED_LOCATION_ID, all), [1]);
+    assert_eq!(asked(&*runtime, Asked::PREFERRED_LOCATION_TYPE, all), [MemManagedLocationType::DEVICE.0]);
+    runtime.rt_mem_managed_advise(ptr, 8, Advise::SET_PREFERRED_LOCATION, &HOST).unwrap();
+    assert_eq!(asked(&*runtime, Asked::PREFERRED_LOCATION, all), [-2]);
+    assert_eq!(asked(&*runtime, Asked::PREFERRED_LOCATION, (ptr, 8)), [-1]);
+    assert_eq!(asked(&*runtime, Asked::PREFERRED_LOCATION_TYPE, (ptr, 8)), [MemManagedLocationType::HOST.0]);
+    runtime.rt_mem_managed_advise(ptr, 8, Advise::UNSET_PREFERRED_LOCATION, &HOST).unwrap();
+    assert_eq!(asked(&*runtime, Asked::PREFERRED_LOCATION, (ptr, 8)), [-2]);
 
-    world.rt_mem_managed_advise(ptr, 4 * unit, Advise::SET_ACCESSED_BY, &device(0)).unwrap();
-    world.rt_mem_managed_advise(ptr, 4 * unit, Advise::SET_ACCESSED_BY, &HOST).unwrap();
-    world.rt_mem_managed_advise(ptr, unit, Advise::SET_ACCESSED_BY, &device(1)).unwrap();
-    assert_eq!(asked(&*world, Asked::ACCESSED_BY, all), [-1, 0, -2]);
-    assert_eq!(asked(&*world, Asked::ACCESSED_BY, (ptr, UNIT)), [-1, 0, 1, -2]);
-    world.rt_mem_managed_advise(ptr, 4 * unit, Advise::UNSET_ACCESSED_BY, &HOST).unwrap();
-    assert_eq!(asked(&*world, Asked::ACCESSED_BY, all), [0, -2]);
+    runtime.rt_mem_managed_advise(ptr, 4 * unit, Advise::SET_ACCESSED_BY, &device(0)).unwrap();
+    runtime.rt_mem_managed_advise(ptr, 4 * unit, Advise::SET_ACCESSED_BY, &HOST).unwrap();
+    runtime.rt_mem_managed_advise(ptr, unit, Advise::SET_ACCESSED_BY, &device(1)).unwrap();
+    assert_eq!(asked(&*runtime, Asked::ACCESSED_BY, all), [-1, 0, -2]);
+    assert_eq!(asked(&*runtime, Asked::ACCESSED_BY, (ptr, UNIT)), [-1, 0, 1, -2]);
+    runtime.rt_mem_managed_advise(ptr, 4 * unit, Advise::UNSET_ACCESSED_BY, &HOST).unwrap();
+    assert_eq!(asked(&*runtime, Asked::ACCESSED_BY, all), [0, -2]);
 
     // Another allocation at the same address starts without advice.
-    world.rt_free(DevicePtr::from_addr(ptr.addr())).unwrap();
-    let ptr = world.rt_mem_alloc_managed(4 * unit, GLOBAL).unwrap();
-    assert_eq!(asked(&*world, Asked::PREFERRED_LOCATION, (ptr, 4 * UNIT)), [-2]);
-    world.reset_and_end();
+    runtime.rt_free(DevicePtr::from_addr(ptr.addr())).unwrap();
+    let ptr = runtime.rt_mem_alloc_managed(4 * unit, GLOBAL).unwrap();
+    assert_eq!(asked(&*runtime, Asked::PREFERRED_LOCATION, (ptr, 4 * UNIT)), [-2]);
+    runtime.reset_and_end();
 }
 
 #[test]
 fn prefetches_are_stored() {
     use MemManagedRangeAttribute as Asked;
-    let world = ready_world();
-    let ptr = world.rt_mem_alloc_managed(3 * UNIT as u64, GLOBAL).unwrap();
+    let runtime = ready_runtime();
+    let ptr = runtime.rt_mem_alloc_managed(3 * UNIT as u64, GLOBAL).unwrap();
     let null = Stream::NULL;
-    world.rt_mem_managed_prefetch_async(ptr, 3 * UNIT, &device(1), 0, null).unwrap();
-    assert_eq!(asked(&*world, Asked::LAST_PREFETCH_LOCATION, (ptr, 3 * UNIT)), [1]);
-    assert_eq!(asked(&*world, Asked::LAST_PREFETCH_LOCATION_ID, (ptr, 3 * UNIT)), [1]);
-    let [kind] = asked(&*world, Asked::LAST_PREFETCH_LOCATION_TYPE, (ptr, 3 * UNIT));
+    runtime.rt_mem_managed_prefetch_async(ptr, 3 * UNIT, &device(1), 0, null).unwrap();
+    assert_eq!(asked(&*runtime, Asked::LAST_PREFETCH_LOCATION, (ptr, 3 * UNIT)), [1]);
+    assert_eq!(asked(&*runtime, Asked::LAST_PREFETCH_LOCATION_ID, (ptr, 3 * UNIT)), [1]);
+    let [kind] = asked(&*runtime, Asked::LAST_PREFETCH_LOCATION_TYPE, (ptr, 3 * UNIT));
     assert_eq!(kind, MemManagedLocationType::DEVICE.0);
 
     let ptrs = [ptr, at(ptr, UNIT), at(ptr, 2 * UNIT)];
     let (sizes, places) = ([UNIT; 3], [HOST, device(0)]);
-    world.rt_mem_managed_prefetch_batch_async(&ptrs, &sizes, &places, &[0, 2], 0, null).unwrap();
-    let fetched = ptrs.map(|ptr| asked::<1>(&*world, Asked::LAST_PREFETCH_LOCATION, (ptr, UNIT))[0]);
+    runtime.rt_mem_managed_prefetch_batch_async(&ptrs, &sizes, &places, &[0, 2], 0, null).unwrap();
+    let fetched = ptrs.map(|ptr| asked::<1>(&*runtime, Asked::LAST_PREFETCH_LOCATION, (ptr, UNIT))[0]);
     assert_eq!(fetched, [-1, -1, 0]);
 
     for firsts in [[1, 2], [0, 0], [0, 3]] {
-        let batch = world.rt_mem_managed_prefetch_batch_async(&ptrs, &sizes, &places, &firsts, 0, null);
+        let batch = runtime.rt_mem_managed_prefetch_batch_async(&ptrs, &sizes, &places, &firsts, 0, null);
         refused(AclError::INVALID_PARAM, batch);
     }
-    let none = world.rt_mem_managed_prefetch_batch_async(&[], &[], &places, &[0, 1], 0, null);
+    let none = runtime.rt_mem_managed_prefetch_batch_async(&[], &[], &places, &[0, 1], 0, null);
     refused(AclError::INVALID_PARAM, none);
     refused(
         AclError::RT_PARAM_INVALID,
-        world.rt_mem_managed_prefetch_batch_async(&ptrs, &sizes, &places, &[0, 1], 1, null),
+        runtime.rt_mem_managed_prefetch_batch_async(&ptrs, &sizes, &places, &[0, 1], 1, null),
     );
-    refused(AclError::RT_PARAM_INVALID, world.rt_mem_managed_prefetch_async(ptr, 8, &HOST, 1, null));
+    refused(AclError::RT_PARAM_INVALID, runtime.rt_mem_managed_prefetch_async(ptr, 8, &HOST, 1, null));
     let stream = Stream::from_addr(64);
-    refused(AclError::RT_INVALID_HANDLE, world.rt_mem_managed_prefetch_async(ptr, 8, &device(1), 0, stream));
-    assert_eq!(asked(&*world, Asked::LAST_PREFETCH_LOCATION, (ptr, 8)), [-1], "it was refused");
-    world.reset_and_end();
+    refused(
+        AclError::RT_INVALID_HANDLE,
+        runtime.rt_mem_managed_prefetch_async(ptr, 8, &device(1), 0, stream),
+    );
+    assert_eq!(asked(&*runtime, Asked::LAST_PREFETCH_LOCATION, (ptr, 8)), [-1], "it was refused");
+    runtime.reset_and_end();
 }
 
 #[test]
 fn ranges_locations_and_buffer_sizes_are_checked() {
     use MemManagedAdviseType as Advise;
     use MemManagedRangeAttribute as Asked;
-    let world = ready_world();
-    let ptr = world.rt_mem_alloc_managed(8, GLOBAL).unwrap();
-    let memory = world.rt_malloc(8, MemMallocPolicy::HUGE_FIRST).unwrap();
-    let advise = |ptr, size, advise, place: &_| world.rt_mem_managed_advise(ptr, size, advise, place);
+    let runtime = ready_runtime();
+    let ptr = runtime.rt_mem_alloc_managed(8, GLOBAL).unwrap();
+    let memory = runtime.rt_malloc(8, MemMallocPolicy::HUGE_FIRST).unwrap();
+    let advise = |ptr, size, advise, place: &_| runtime.rt_mem_managed_advise(ptr, size, advise, place);
     refused(AclError::INVALID_PARAM, advise(UnifiedPtr::NULL, 8, Advise::SET_READ_MOSTLY, &HOST));
     refused(AclError::INVALID_PARAM, advise(ptr, 0, Advise::SET_READ_MOSTLY, &HOST));
     refused(AclError::INVALID_PARAM, advise(ptr, 8, MemManagedAdviseType(6), &HOST));
@@ -234,27 +237,27 @@ fn ranges_locations_and_buffer_sizes_are_checked() {
 
     let mut room = [0; 16];
     for length in [0, 3, 5, 8] {
-        let asked = world.rt_mem_managed_get_attr(Asked::READ_MOSTLY, ptr, 8, &mut room[..length]);
+        let asked = runtime.rt_mem_managed_get_attr(Asked::READ_MOSTLY, ptr, 8, &mut room[..length]);
         refused(AclError::RT_PARAM_INVALID, asked);
     }
     for length in [0, 3, 5] {
-        let asked = world.rt_mem_managed_get_attr(Asked::ACCESSED_BY, ptr, 8, &mut room[..length]);
+        let asked = runtime.rt_mem_managed_get_attr(Asked::ACCESSED_BY, ptr, 8, &mut room[..length]);
         refused(AclError::RT_PARAM_INVALID, asked);
     }
     for attribute in [0, 9] {
         let asked =
-            world.rt_mem_managed_get_attr(MemManagedRangeAttribute(attribute), ptr, 8, &mut room[..4]);
+            runtime.rt_mem_managed_get_attr(MemManagedRangeAttribute(attribute), ptr, 8, &mut room[..4]);
         refused(AclError::INVALID_PARAM, asked);
     }
 
     let data = [HostPtr::from_ptr(&raw mut room), HostPtr::from_addr((&raw mut room).addr() + 4)];
     let attributes = [Asked::PREFERRED_LOCATION, Asked::ACCESSED_BY];
-    world.rt_mem_managed_get_attrs(&attributes, ptr, 8, &data, &[4, 8]).unwrap();
+    runtime.rt_mem_managed_get_attrs(&attributes, ptr, 8, &data, &[4, 8]).unwrap();
     let numbers: Vec<_> = room.chunks(4).map(|four| i32::from_ne_bytes(four.try_into().unwrap())).collect();
     assert_eq!(numbers, [-1, -2, -2, 0]);
-    refused(AclError::INVALID_PARAM, world.rt_mem_managed_get_attrs(&[], ptr, 8, &[], &[]));
+    refused(AclError::INVALID_PARAM, runtime.rt_mem_managed_get_attrs(&[], ptr, 8, &[], &[]));
     let null = [HostPtr::NULL];
-    let asked = world.rt_mem_managed_get_attrs(&attributes[..1], ptr, 8, &null, &[4]);
+    let asked = runtime.rt_mem_managed_get_attrs(&attributes[..1], ptr, 8, &null, &[4]);
     refused(AclError::INVALID_PARAM, asked);
-    world.reset_and_end();
+    runtime.reset_and_end();
 }

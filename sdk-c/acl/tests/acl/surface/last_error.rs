@@ -3,7 +3,7 @@
 use tenon_acl::Runtime;
 use tenon_acl::api::{self, *};
 
-use crate::world::{Thread, world};
+use crate::test_runtime::{Thread, runtime};
 
 fn peek(acl: &Runtime) -> AclError {
     acl.rt_peek_at_last_error(LastErrLevel::THREAD).unwrap()
@@ -15,8 +15,8 @@ fn take(acl: &Runtime) -> AclError {
 
 #[test]
 fn last_error_is_per_thread_and_stays_until_taken() {
-    let world = world();
-    let acl = world.shared();
+    let runtime = runtime();
+    let acl = runtime.shared();
     assert_eq!((peek(&acl), take(&acl)), (AclError::SUCCESS, AclError::SUCCESS));
     // As in the exported functions.
     let set = |device| api::call("aclrtSetDevice", || acl.rt_set_device(device));

@@ -7,7 +7,7 @@ use std::sync::Mutex;
 use tenon::{AnyPtr, DevicePtr};
 use tenon_acl::api::*;
 
-use crate::world::{World, refused, world};
+use crate::test_runtime::{TestRuntime, refused, runtime};
 
 /// The calls of observers, in order. It is their context, and lives as long as the test.
 #[derive(Default)]
@@ -100,114 +100,114 @@ const OTHER: RegisterCallbackType = RegisterCallbackType::OTHER;
 
 #[test]
 fn init_and_finalize_notify_once() {
-    let (world, log) = (world(), CallLog::new());
-    world.init_callback_register(OTHER, begin_of(log)).unwrap();
-    world.finalize_callback_register(OTHER, end_of(log)).unwrap();
+    let (runtime, log) = (runtime(), CallLog::new());
+    runtime.init_callback_register(OTHER, begin_of(log)).unwrap();
+    runtime.finalize_callback_register(OTHER, end_of(log)).unwrap();
     for _ in 0..2 {
-        world.init(None).unwrap();
+        runtime.init(None).unwrap();
         assert_eq!(log.take(), ["begin \"\""]);
-        refused(AclError::REPEAT_INITIALIZE, world.init(None));
-        assert_eq!(world.finalize_reference(), Ok(1));
+        refused(AclError::REPEAT_INITIALIZE, runtime.init(None));
+        assert_eq!(runtime.finalize_reference(), Ok(1));
         assert!(log.take().is_empty(), "the first init has notified, and finalize has not");
-        world.finalize().unwrap();
+        runtime.finalize().unwrap();
         assert_eq!(log.take(), ["end"]);
-        refused(AclError::REPEAT_FINALIZE, world.finalize());
+        refused(AclError::REPEAT_FINALIZE, runtime.finalize());
     }
-    world.init_callback_un_register(OTHER, begin_of(log)).unwrap();
-    world.finalize_callback_un_register(OTHER, end_of(log)).unwrap();
-    world.init(None).unwrap();
-    world.finalize().unwrap();
+    runtime.init_callback_un_register(OTHER, begin_of(log)).unwrap();
+    runtime.finalize_callback_un_register(OTHER, end_of(log)).unwrap();
+    runtime.init(None).unwrap();
+    runtime.finalize().unwrap();
     assert!(log.take().is_empty());
-    world.end();
+    runtime.end();
 }
 
 #[test]
 fn late_observer_is_notified_with_the_configuration() {
-    let (world, log) = (world(), CallLog::new());
+    let (runtime, log) = (runtime(), CallLog::new());
     let path = std::env::temp_dir().join(format!("tenon-acl-observers-{}.json", std::process::id()));
     std::fs::File::create(&path).unwrap().write_all(b"{\"dump\": {}}").unwrap();
     let name = std::ffi::CString::new(path.to_str().unwrap()).unwrap();
-    world.init(Some(&name)).unwrap();
+    runtime.init(Some(&name)).unwrap();
     std::fs::remove_file(&path).unwrap();
     *log.answer.lock().unwrap() = 100_000;
-    world.init_callback_register(OTHER, begin_of(log)).unwrap();
+    runtime.init_callback_register(OTHER, begin_of(log)).unwrap();
     assert_eq!(log.take(), [r#"begin "{\"dump\": {}}""#]);
-    world.finalize().unwrap();
-    world.end();
+    runtime.finalize().unwrap();
+    runtime.end();
 }
 
 #[test]
 fn init_refused_by_an_observer_is_undone() {
-    let (world, log, behind) = (world(), CallLog::new(), CallLog::new());
+    let (runtime, log, behind) = (runtime(), CallLog::new(), CallLog::new());
     *log.answer.lock().unwrap() = AclError::FAILURE.0;
-    world.init_callback_register(OTHER, begin_of(log)).unwrap();
-    world.init_callback_register(OTHER, begin_of(behind)).unwrap();
-    refused(AclError::FAILURE, world.init(None));
+    runtime.init_callback_register(OTHER, begin_of(log)).unwrap();
+    runtime.init_callback_register(OTHER, begin_of(behind)).unwrap();
+    refused(AclError::FAILURE, runtime.init(None));
     assert_eq!((log.take().len(), behind.take().len()), (1, 0), "the next observer is not called");
-    refused(AclError::REPEAT_FINALIZE, world.finalize());
+    refused(AclError::REPEAT_FINALIZE, runtime.finalize());
     *log.answer.lock().unwrap() = 0;
-    world.init(None).unwrap();
+    runtime.init(None).unwrap();
     assert_eq!((log.take().len(), behind.take().len()), (1, 1));
-    world.finalize().unwrap();
-    world.end();
+    runtime.finalize().unwrap();
+    runtime.end();
 }
 
 #[test]
 fn finalize_ignores_failures_of_observers() {
-    let (world, log) = (world(), CallLog::new());
+    let (runtime, log) = (runtime(), CallLog::new());
     *log.answer.lock().unwrap() = AclError::FAILURE.0;
     // SAFETY: the context is what the function takes.
     let too = unsafe { FinalizeCallback::from_raw(Some(ended_too), log.context()) };
-    world.finalize_callback_register(RegisterCallbackType::ACL_MODEL, end_of(log)).unwrap();
-    world.finalize_callback_register(RegisterCallbackType::ACL_DVPP, too).unwrap();
-    world.init(None).unwrap();
-    world.rt_set_device(0).unwrap();
-    refused(AclError::FAILURE, world.finalize());
+    runtime.finalize_callback_register(RegisterCallbackType::ACL_MODEL, end_of(log)).unwrap();
+    runtime.finalize_callback_register(RegisterCallbackType::ACL_DVPP, too).unwrap();
+    runtime.init(None).unwrap();
+    runtime.rt_set_device(0).unwrap();
+    refused(AclError::FAILURE, runtime.finalize());
     assert_eq!(log.take(), ["end", "end too"]);
-    refused(AclError::RT_CONTEXT_NULL, world.rt_get_device());
-    refused(AclError::REPEAT_FINALIZE, world.finalize());
-    world.end();
+    refused(AclError::RT_CONTEXT_NULL, runtime.rt_get_device());
+    refused(AclError::REPEAT_FINALIZE, runtime.finalize());
+    runtime.end();
 }
 
 #[test]
 fn each_part_except_other_has_one_observer() {
-    let (world, log) = (world(), CallLog::new());
+    let (runtime, log) = (runtime(), CallLog::new());
     for part in [RegisterCallbackType::ACL_MODEL, RegisterCallbackType::ACL_RETR] {
-        world.init_callback_register(part, begin_of(log)).unwrap();
-        refused(AclError::INTERNAL_ERROR, world.init_callback_register(part, begin_of(log)));
-        world.init_callback_un_register(part, begin_of(log)).unwrap();
-        refused(AclError::INTERNAL_ERROR, world.init_callback_un_register(part, begin_of(log)));
+        runtime.init_callback_register(part, begin_of(log)).unwrap();
+        refused(AclError::INTERNAL_ERROR, runtime.init_callback_register(part, begin_of(log)));
+        runtime.init_callback_un_register(part, begin_of(log)).unwrap();
+        refused(AclError::INTERNAL_ERROR, runtime.init_callback_un_register(part, begin_of(log)));
     }
-    world.finalize_callback_register(OTHER, end_of(log)).unwrap();
-    world.finalize_callback_register(OTHER, end_of(log)).unwrap();
-    world.finalize_callback_un_register(OTHER, end_of(log)).unwrap();
-    refused(AclError::INTERNAL_ERROR, world.finalize_callback_un_register(OTHER, end_of(log)));
+    runtime.finalize_callback_register(OTHER, end_of(log)).unwrap();
+    runtime.finalize_callback_register(OTHER, end_of(log)).unwrap();
+    runtime.finalize_callback_un_register(OTHER, end_of(log)).unwrap();
+    refused(AclError::INTERNAL_ERROR, runtime.finalize_callback_un_register(OTHER, end_of(log)));
     let unknown = RegisterCallbackType(8);
-    refused(AclError::INVALID_PARAM, world.init_callback_register(unknown, begin_of(log)));
-    refused(AclError::INVALID_PARAM, world.finalize_callback_un_register(unknown, end_of(log)));
-    world.end();
+    refused(AclError::INVALID_PARAM, runtime.init_callback_register(unknown, begin_of(log)));
+    refused(AclError::INVALID_PARAM, runtime.finalize_callback_un_register(unknown, end_of(log)));
+    runtime.end();
 }
 
 #[test]
 fn observers_see_all_creations_and_destructions_of_streams() {
-    let (world, log) = (world(), CallLog::new());
+    let (runtime, log) = (runtime(), CallLog::new());
     let (created, destroyed) =
         (format!("{:?}", StreamState::CREATE_POST), format!("{:?}", StreamState::DESTROY_PRE));
-    world.rt_reg_stream_state_callback(c"test", Some(streams_of(log))).unwrap();
-    world.rt_set_device(0).unwrap();
+    runtime.rt_reg_stream_state_callback(c"test", Some(streams_of(log))).unwrap();
+    runtime.rt_set_device(0).unwrap();
     assert_eq!(log.take(), [created.as_str()], "the default stream");
-    let streams = [(); 3].map(|()| world.rt_create_stream().unwrap());
+    let streams = [(); 3].map(|()| runtime.rt_create_stream().unwrap());
     assert_eq!(log.take(), [created.as_str(); 3]);
-    world.rt_destroy_stream(streams[0]).unwrap();
-    world.rt_destroy_stream_force(streams[1]).unwrap();
+    runtime.rt_destroy_stream(streams[0]).unwrap();
+    runtime.rt_destroy_stream_force(streams[1]).unwrap();
     assert_eq!(log.take(), [destroyed.as_str(); 2]);
-    world.rt_reset_device(0).unwrap();
+    runtime.rt_reset_device(0).unwrap();
     assert_eq!(log.take(), [destroyed.as_str(); 2], "the default stream, and the one that is left");
-    world.rt_reg_stream_state_callback(c"test", None).unwrap();
-    world.rt_set_device(0).unwrap();
-    world.rt_reset_device(0).unwrap();
+    runtime.rt_reg_stream_state_callback(c"test", None).unwrap();
+    runtime.rt_set_device(0).unwrap();
+    runtime.rt_reset_device(0).unwrap();
     assert!(log.take().is_empty());
-    world.end();
+    runtime.end();
 }
 
 /// Uses the new stream; the context is a runtime.
@@ -222,79 +222,87 @@ unsafe extern "C-unwind" fn stream_used(stream: *mut c_void, state: StreamState,
 
 #[test]
 fn observer_may_use_the_stream_and_unregister() {
-    let world = world();
-    let acl = world.shared();
+    let runtime = runtime();
+    let acl = runtime.shared();
     // SAFETY: the runtime lives until the end of the test.
     let used = unsafe {
         StreamStateCallback::from_raw(Some(stream_used), AnyPtr::from_ptr(std::sync::Arc::as_ptr(&acl)))
     };
-    world.rt_set_device(0).unwrap();
-    world.rt_reg_stream_state_callback(c"used", Some(used)).unwrap();
-    let stream = world.rt_create_stream().unwrap();
-    world.rt_destroy_stream(stream).unwrap();
-    refused(AclError::RT_PARAM_INVALID, world.rt_reg_stream_state_callback(c"used", None));
-    world.rt_reset_device(0).unwrap();
+    runtime.rt_set_device(0).unwrap();
+    runtime.rt_reg_stream_state_callback(c"used", Some(used)).unwrap();
+    let stream = runtime.rt_create_stream().unwrap();
+    runtime.rt_destroy_stream(stream).unwrap();
+    refused(AclError::RT_PARAM_INVALID, runtime.rt_reg_stream_state_callback(c"used", None));
+    runtime.rt_reset_device(0).unwrap();
     drop(acl);
-    world.end();
+    runtime.end();
 }
 
 #[test]
 fn observers_see_devices_before_and_after() {
-    let (world, log) = (world(), CallLog::new());
+    let (runtime, log) = (runtime(), CallLog::new());
     let note = |device: i32, state: DeviceState| format!("{device} {state:?}");
-    world.rt_reg_device_state_callback(c"test", Some(devices_of(log))).unwrap();
-    world.rt_set_device(1).unwrap();
+    runtime.rt_reg_device_state_callback(c"test", Some(devices_of(log))).unwrap();
+    runtime.rt_set_device(1).unwrap();
     assert_eq!(log.take(), [note(1, DeviceState::SET_PRE), note(1, DeviceState::SET_POST)]);
-    world.rt_reset_device(1).unwrap();
+    runtime.rt_reset_device(1).unwrap();
     assert_eq!(log.take(), [note(1, DeviceState::RESET_PRE), note(1, DeviceState::RESET_POST)]);
-    refused(AclError::RT_CONTEXT_RELEASE_ERROR, world.rt_reset_device(1));
+    refused(AclError::RT_CONTEXT_RELEASE_ERROR, runtime.rt_reset_device(1));
     assert_eq!(log.take(), [note(1, DeviceState::RESET_PRE)], "it was not reset");
-    refused(AclError::RT_INVALID_DEVICEID, world.rt_set_device(2));
+    refused(AclError::RT_INVALID_DEVICEID, runtime.rt_set_device(2));
     assert!(log.take().is_empty(), "there is no such device");
-    world.rt_set_device(0).unwrap();
-    world.rt_reset_device_force(0).unwrap();
+    runtime.rt_set_device(0).unwrap();
+    runtime.rt_reset_device_force(0).unwrap();
     assert_eq!(log.take().len(), 4);
-    world.end();
+    runtime.end();
 }
 
 #[test]
 fn each_name_has_one_observer() {
-    fn check<F: Copy>(world: &World, set: impl Fn(&World, &CStr, Option<F>) -> Result<()>, function: F) {
-        refused(AclError::INVALID_PARAM, set(world, c"", Some(function)));
-        refused(AclError::RT_PARAM_INVALID, set(world, c"one", None));
-        set(world, c"one", Some(function)).unwrap();
-        set(world, c"two", Some(function)).unwrap();
-        refused(AclError::RT_PARAM_INVALID, set(world, c"one", Some(function)));
-        set(world, c"one", None).unwrap();
-        set(world, c"one", Some(function)).unwrap();
-        set(world, c"one", None).unwrap();
-        set(world, c"two", None).unwrap();
+    fn check<F: Copy>(
+        runtime: &TestRuntime,
+        set: impl Fn(&TestRuntime, &CStr, Option<F>) -> Result<()>,
+        function: F,
+    ) {
+        refused(AclError::INVALID_PARAM, set(runtime, c"", Some(function)));
+        refused(AclError::RT_PARAM_INVALID, set(runtime, c"one", None));
+        set(runtime, c"one", Some(function)).unwrap();
+        set(runtime, c"two", Some(function)).unwrap();
+        refused(AclError::RT_PARAM_INVALID, set(runtime, c"one", Some(function)));
+        set(runtime, c"one", None).unwrap();
+        set(runtime, c"one", Some(function)).unwrap();
+        set(runtime, c"one", None).unwrap();
+        set(runtime, c"two", None).unwrap();
     }
-    let (world, log) = (world(), CallLog::new());
+    let (runtime, log) = (runtime(), CallLog::new());
     // SAFETY: the context is what the function takes.
     let aborts = unsafe { DeviceTaskAbortCallback::from_raw(Some(abort_logged), log.context()) };
     check(
-        &world,
-        |world, name, function| world.rt_reg_stream_state_callback(name, function),
+        &runtime,
+        |runtime, name, function| runtime.rt_reg_stream_state_callback(name, function),
         streams_of(log),
     );
     check(
-        &world,
-        |world, name, function| world.rt_reg_device_state_callback(name, function),
+        &runtime,
+        |runtime, name, function| runtime.rt_reg_device_state_callback(name, function),
         devices_of(log),
     );
-    check(&world, |world, name, function| world.rt_set_device_task_abort_callback(name, function), aborts);
-    world.end();
+    check(
+        &runtime,
+        |runtime, name, function| runtime.rt_set_device_task_abort_callback(name, function),
+        aborts,
+    );
+    runtime.end();
 }
 
 #[test]
 fn observer_of_aborts_is_never_called() {
-    let (world, log) = (world(), CallLog::new());
+    let (runtime, log) = (runtime(), CallLog::new());
     // SAFETY: the context is what the function takes.
     let aborts = unsafe { DeviceTaskAbortCallback::from_raw(Some(abort_logged), log.context()) };
-    world.rt_set_device_task_abort_callback(c"test", Some(aborts)).unwrap();
-    world.rt_set_device(0).unwrap();
-    world.reset_and_end();
+    runtime.rt_set_device_task_abort_callback(c"test", Some(aborts)).unwrap();
+    runtime.rt_set_device(0).unwrap();
+    runtime.reset_and_end();
     assert!(log.take().is_empty(), "nothing aborts tasks");
 }
 
@@ -332,34 +340,34 @@ impl Setter<'_> {
 
 #[test]
 fn observer_may_set_the_device() {
-    let world = world();
-    let setter = Setter { acl: &world, at: StreamState::CREATE_POST, memory: Mutex::default() };
+    let runtime = runtime();
+    let setter = Setter { acl: &runtime, at: StreamState::CREATE_POST, memory: Mutex::default() };
     setter.observe();
-    world.rt_set_device(0).unwrap();
+    runtime.rt_set_device(0).unwrap();
     setter.end();
-    world.rt_reset_device(0).unwrap();
-    assert_eq!(world.rt_get_device(), Ok(0), "the observer has set it once more");
-    world.rt_reset_device(0).unwrap();
-    refused(AclError::RT_CONTEXT_NULL, world.rt_get_device());
-    world.end();
+    runtime.rt_reset_device(0).unwrap();
+    assert_eq!(runtime.rt_get_device(), Ok(0), "the observer has set it once more");
+    runtime.rt_reset_device(0).unwrap();
+    refused(AclError::RT_CONTEXT_NULL, runtime.rt_get_device());
+    runtime.end();
 }
 
 #[test]
 fn device_set_during_its_reset_keeps_its_new_state() {
     for reset in [tenon_acl::Runtime::rt_reset_device, tenon_acl::Runtime::rt_reset_device_force] {
-        let world = world();
-        world.rt_set_device(0).unwrap();
-        let old = world.rt_malloc(64, MemMallocPolicy::HUGE_FIRST).unwrap();
-        let setter = Setter { acl: &world, at: StreamState::DESTROY_PRE, memory: Mutex::default() };
+        let runtime = runtime();
+        runtime.rt_set_device(0).unwrap();
+        let old = runtime.rt_malloc(64, MemMallocPolicy::HUGE_FIRST).unwrap();
+        let setter = Setter { acl: &runtime, at: StreamState::DESTROY_PRE, memory: Mutex::default() };
         setter.observe();
-        reset(&world, 0).unwrap();
-        assert_eq!(world.rt_get_device(), Ok(0));
-        world.rt_create_stream().unwrap();
+        reset(&runtime, 0).unwrap();
+        assert_eq!(runtime.rt_get_device(), Ok(0));
+        runtime.rt_create_stream().unwrap();
         setter.end();
-        world.rt_set_device(0).unwrap();
-        world.rt_reset_device(0).unwrap();
-        world.rt_reset_device(0).unwrap();
-        refused(AclError::RT_PARAM_INVALID, world.rt_free(old));
-        world.end();
+        runtime.rt_set_device(0).unwrap();
+        runtime.rt_reset_device(0).unwrap();
+        runtime.rt_reset_device(0).unwrap();
+        refused(AclError::RT_PARAM_INVALID, runtime.rt_free(old));
+        runtime.end();
     }
 }

@@ -7,7 +7,7 @@ use super::arguments::{Arguments, LEN, can_be_made, is_device, is_length};
 use super::{functions, made};
 use crate::case::{Case, Level, PromisedBy, Verdict, ensure, failed, skipped};
 use crate::cases::statistics;
-use crate::plugin_under_test::{PluginUnderTest, told};
+use crate::plugin_under_test::{PluginUnderTest, status_text};
 
 /// The values that outputs are filled with before a call, in two runs: a byte that is neither's own twice was
 /// not written.
@@ -130,7 +130,7 @@ fn call(plugin: &PluginUnderTest, function: Function, arguments: &Arguments) -> 
     }
     let because = arguments.info.returns.iter().find(|(name, _)| Some(*name) == status.name());
     let because = because.map_or_else(String::new, |(_, when)| format!(", which means: {when}"));
-    failed(format!("`{}` answered {}{because}", function.name(), told(status)))
+    failed(format!("`{}` answered {}{because}", function.name(), status_text(status)))
 }
 
 /// Waits for work that the call may have queued, so that its memory can be freed.

@@ -47,7 +47,7 @@ impl Exports<'_> {
             if param.is_status {
                 let outcome = format_ident!("__outcome_{}", param.name.value);
                 quote!(&raw mut #outcome)
-            } else if self.face.is_device(param) {
+            } else if self.sdk_api.is_device(param) {
                 quote!(__carried.device)
             } else if param.is_context() {
                 quote!(__carried.context)
@@ -91,7 +91,7 @@ impl Exports<'_> {
     fn callback_param(&self, param: &Param) -> TokenStream {
         if param.is_status {
             quote!(*mut Status)
-        } else if self.face.is_device(param) {
+        } else if self.sdk_api.is_device(param) {
             quote!(crate::DeviceHandle)
         } else {
             raw_param(self.context, param)
@@ -112,7 +112,7 @@ impl Exports<'_> {
 
     /// Stores the caller's function and its context for the wrapper.
     pub(super) fn carry(&self, function: &Function, param: &Param, form: &Form) -> Option<TokenStream> {
-        let ty = self.face.translated(param)?;
+        let ty = self.sdk_api.translated(param)?;
         let (name, text) = (param.ident(), &param.name.value);
         let wrapper = names::symbol(&ty.name.value);
         let carrier = format_ident!("__carried_{}", param.name.value);
@@ -149,7 +149,7 @@ impl Exports<'_> {
 
     /// Drops the data that was kept for a callback, because a call that failed does not call back.
     pub(super) fn take_back(&self, param: &Param) -> Option<TokenStream> {
-        let Translated { kept, .. } = Translated::of(self.face.translated(param)?);
+        let Translated { kept, .. } = Translated::of(self.sdk_api.translated(param)?);
         let carrier = format_ident!("__carried_{}", param.name.value);
         Some(quote! { #kept.take(#carrier); })
     }

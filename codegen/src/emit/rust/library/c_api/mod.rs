@@ -12,21 +12,22 @@ use quote::{format_ident, quote};
 use crate::emit::rust::doc::doc;
 use crate::emit::rust::method::form::{Form, Output};
 use crate::emit::rust::method::pieces::{
-    Report, argument, is_unsafe, place_of, prepare, safety, write_back, write_output, yielded,
+    Report, argument, is_unsafe, place_of, prepare, results, safety, write_back, write_output,
 };
 use crate::emit::rust::types::raw_types::raw_param;
 use crate::emit::rust::{Context, names};
 use crate::model::{Direction, Extent, Function, Param};
-use crate::sdk::{ANSWER, Face, Handle, PLUGIN};
+use crate::sdk::{ANSWER, Handle, PLUGIN, SdkApi};
 use callback::Translated;
 
 /// Emits the exports of an interface, with the type of their statuses.
-pub fn expand(face: Face) -> TokenStream {
-    let Face { spec, interface, .. } = face;
-    let exports = Exports { context: Context { spec, interface }, face };
+pub fn expand(sdk_api: SdkApi) -> TokenStream {
+    let SdkApi { spec, interface, .. } = sdk_api;
+    let exports = Exports { context: Context { spec, interface }, sdk_api };
     let module = interface.ident();
     let status = exports.status();
-    let callbacks = interface.types.iter().filter(|ty| face.is_translated(ty)).map(|ty| exports.callback(ty));
+    let callbacks =
+        interface.types.iter().filter(|ty| sdk_api.is_translated(ty)).map(|ty| exports.callback(ty));
     let functions = interface.functions.iter().map(|function| exports.function(function));
     let call_raw = exports.call_raw();
     quote! {
@@ -45,13 +46,13 @@ pub fn expand(face: Face) -> TokenStream {
 
 struct Exports<'a> {
     context: Context<'a>,
-    face: Face<'a>,
+    sdk_api: SdkApi<'a>,
 }
 
 impl Exports<'_> {
     fn function(&self, function: &Function) -> TokenStream {
-        let export = names::symbol(&self.face.function(function));
-        let handle = self.face.called_with(function);
+        let export = names::symbol(&self.sdk_api.function(function));
+        let handle = self.sdk_api.called_with(function);
         let plugin = names::symbol(PLUGIN);
         let answer = names::symbol(ANSWER);
         let leading = (handle == Handle::Plugin).then(|| quote!(#plugin: crate::PluginHandle));
@@ -111,13 +112,13 @@ impl Exports<'_> {
 
     /// Returns a parameter as C passes it.
     fn input(&self, param: &Param) -> TokenStream {
-        if self.face.is_device(param) {
+        if self.sdk_api.is_device(param) {
             return match param.dir {
                 Direction::In => quote!(crate::DeviceHandle),
                 _ => quote!(*mut crate::DeviceHandle),
             };
         }
-        match self.face.translated(param) {
+        match self.sdk_api.translated(param) {
             Some(ty) => {
                 let Translated { function, .. } = Translated::of(ty);
                 quote!(::core::option::Option<#function>)
@@ -128,20 +129,20 @@ impl Exports<'_> {
 
     /// Returns the devices of a call in addition to the one that the function is called with.
     fn other_devices<'f>(&self, function: &'f Function, handle: Handle) -> impl Iterator<Item = &'f Param> {
-        let face = self.face;
+        let sdk_api = self.sdk_api;
         function.params.iter().enumerate().filter_map(move |(index, param)| {
             let is_first = handle == Handle::Device(crate::model::ParamId(index));
-            (face.is_device(param) && param.dir == Direction::In && !is_first).then_some(param)
+            (sdk_api.is_device(param) && param.dir == Direction::In && !is_first).then_some(param)
         })
     }
 
     fn carries(&self, function: &Function) -> bool {
-        function.params.iter().any(|param| self.face.translated(param).is_some())
+        function.params.iter().any(|param| self.sdk_api.translated(param).is_some())
     }
 
     /// Returns true if a part of the body is unsafe.
     fn is_unsafe(&self, function: &Function) -> bool {
-        let is_device_input = |param: &Param| self.face.is_device(param) && param.dir == Direction::In;
+        let is_device_input = |param: &Param| self.sdk_api.is_device(param) && param.dir == Direction::In;
         function.question.is_some()
             || function.formed().any(|(param, form)| {
                 !is_device_input(param) && is_unsafe(self.context, function, param, form)
@@ -152,7 +153,7 @@ impl Exports<'_> {
         let context = self.context;
         let each = || function.formed();
         // The data for a callback is created last, so that earlier failures need not release it.
-        let prepared = each().filter(|(param, _)| self.face.translated(param).is_none());
+        let prepared = each().filter(|(param, _)| self.sdk_api.translated(param).is_none());
         let prepared = prepared.map(|(param, form)| self.prepare(function, handle, param, form));
         let carried = each().filter_map(|(param, form)| self.carry(function, param, form));
         let asked = function.question.map(|_| {
@@ -163,14 +164,14 @@ impl Exports<'_> {
         let method = function.ident();
         let taken_back = each().filter_map(|(param, _)| self.take_back(param));
         let written_back = each().filter_map(|(param, form)| write_back(context, param, form));
-        let bind = function.question.is_some() || yielded(function).next().is_some();
-        let bind = bind.then(|| quote!(let __yielded =));
+        let bind = function.question.is_some() || results(function).next().is_some();
+        let bind = bind.then(|| quote!(let __result =));
         let answered = function.question.map(|_| {
             let answer = names::symbol(ANSWER);
-            quote! { #answer.write(__yielded); }
+            quote! { #answer.write(__result); }
         });
         let writes =
-            yielded(function).map(|(param, output, yielded)| self.write(function, param, output, &yielded));
+            results(function).map(|(param, output, results)| self.write(function, param, output, &results));
         let call = quote!(__this.#method(#(#arguments),*));
         let call = if self.carries(function) {
             quote! {
@@ -195,7 +196,7 @@ impl Exports<'_> {
 
     fn prepare(&self, function: &Function, handle: Handle, param: &Param, form: &Form) -> TokenStream {
         let (name, text) = (param.ident(), &param.name.value);
-        if self.face.is_device(param) {
+        if self.sdk_api.is_device(param) {
             let is_first = matches!(handle, Handle::Device(id) if std::ptr::eq(function.param(id), param));
             return match param.dir {
                 Direction::In if is_first => TokenStream::new(),
@@ -218,23 +219,23 @@ impl Exports<'_> {
         function: &Function,
         param: &Param,
         output: &Output,
-        yielded: &TokenStream,
+        results: &TokenStream,
     ) -> TokenStream {
-        if self.face.is_device(param) {
+        if self.sdk_api.is_device(param) {
             let plugin = names::symbol(PLUGIN);
             let place = param.ident();
-            return quote! { #place.write(crate::call::device_of_same(#plugin, #yielded)?); };
+            return quote! { #place.write(crate::call::device_of_same(#plugin, #results)?); };
         }
-        let shortage = self.face.allocates(param).and_then(|extent| {
+        let shortage = self.sdk_api.allocates(param).and_then(|extent| {
             let Extent::Param(id) = extent else { return None };
             let size = function.param(*id).ident();
             Some(quote! {
-                if #yielded.is_null() && #size > 0 {
+                if #results.is_null() && #size > 0 {
                     return ::core::result::Result::Err(crate::call::Failure::OutOfMemory { bytes: #size });
                 }
             })
         });
-        let write = write_output(self.context, param, output, yielded, &quote!(__this), Report::Own);
+        let write = write_output(self.context, param, output, results, &quote!(__this), Report::Own);
         quote! { #shortage #write }
     }
 }

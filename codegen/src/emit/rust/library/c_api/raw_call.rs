@@ -45,8 +45,8 @@ impl Exports<'_> {
     }
 
     fn raw_call(&self, function: &Function) -> TokenStream {
-        let export = names::symbol(&self.face.function(function));
-        let plugin = (self.face.called_with(function) == Handle::Plugin)
+        let export = names::symbol(&self.sdk_api.function(function));
+        let plugin = (self.sdk_api.called_with(function) == Handle::Plugin)
             .then(|| quote!(crate::PluginHandle(plugin as usize)));
         let arguments =
             function.params.iter().enumerate().map(|(index, param)| self.raw_argument(index, param));
@@ -59,7 +59,7 @@ impl Exports<'_> {
     }
 
     fn raw_argument(&self, index: usize, param: &Param) -> TokenStream {
-        if self.face.is_device(param) && param.dir == Direction::In {
+        if self.sdk_api.is_device(param) && param.dir == Direction::In {
             let index = names::number(index as u64);
             return quote!(crate::DeviceHandle(arguments[#index] as usize));
         }

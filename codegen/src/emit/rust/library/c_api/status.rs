@@ -9,11 +9,11 @@ use crate::sdk::SdkStatus;
 
 impl Exports<'_> {
     pub(super) fn status(&self) -> TokenStream {
-        let statuses = self.face.statuses();
+        let statuses = self.sdk_api.statuses();
         let number = |status: &SdkStatus| Literal::i64_unsuffixed(status.value);
         let constants = statuses.iter().map(|status| {
             let (name, number) = (names::constant(&status.name), number(status));
-            let docs = doc(&self.face.meaning(status), "");
+            let docs = doc(&self.sdk_api.meaning(status), "");
             quote! { #docs pub const #name: Self = Self(#number); }
         });
         let known = statuses.iter().map(|status| names::constant(&status.name));
@@ -28,8 +28,8 @@ impl Exports<'_> {
                 })
                 .collect()
         };
-        let c_names = arms(&|status| self.face.status(&status.name));
-        let texts = arms(&|status| self.face.meaning(status));
+        let c_names = arms(&|status| self.sdk_api.status(&status.name));
+        let texts = arms(&|status| self.sdk_api.meaning(status));
         let theirs = self.context.spec.status_values(self.context.interface).iter();
         let theirs = theirs.map(|value| Literal::i64_unsuffixed(value.value));
         let device_status = self.context.interface.status.map(|id| {

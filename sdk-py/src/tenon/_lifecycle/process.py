@@ -1,6 +1,6 @@
 """State of the library in this process: initialised at the first use, never used in a forked child.
 
-`_lifetime` tracks live objects, and `_ending` implements the shutdown.
+`resources` tracks live objects, and `shutdown` implements the shutdown.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
 //! Texts for callers of the SDK's functions. Each emitter spells the names in them.
 
-use super::words::Words;
+use super::Describer;
 use crate::model::{Direction, Extent, Function, Part, Prose, Role, StatusValue};
-use crate::sdk::{Face, SdkStatus};
+use crate::sdk::{SdkApi, SdkStatus};
 use crate::text::{collapse, ended, enumerate, uncapital};
 
-impl Face<'_> {
+impl SdkApi<'_> {
     /// Returns sentences about the threads and times at which a function may be called.
     pub fn threads(self, function: &Function) -> String {
         let text = "Any thread, also several at once.".to_owned();
@@ -28,11 +28,11 @@ impl Face<'_> {
     }
 
     /// Describes both answers of a function with a boolean result, using the texts of its two statuses in the table.
-    pub fn answer(self, function: &Function, told: impl Fn(&Prose) -> String) -> Option<String> {
+    pub fn answer(self, function: &Function, text: impl Fn(&Prose) -> String) -> Option<String> {
         let (yes, no) = function.question?;
         let [yes, no] = [yes, no].map(|status| {
             let when = function.returns.iter().find(|(known, _)| *known == status);
-            when.map(|(_, when)| collapse(&told(when))).unwrap_or_default()
+            when.map(|(_, when)| collapse(&text(when))).unwrap_or_default()
         });
         Some(if yes.is_empty() || no.is_empty() {
             "The answer.".to_owned()
@@ -49,12 +49,13 @@ impl Face<'_> {
         if self.manages(function) {
             return vec![own("busy", "always: only the library may call this function")];
         }
-        let words = Words::new(self.spec, self.interface);
+        let describer = Describer::new(self.spec, self.interface);
         let is_answer =
             |status: StatusValue| function.question.is_some_and(|(yes, no)| status == yes || status == no);
-        let told = function.returns.iter().filter(|(status, _)| !is_answer(*status));
-        let mut cases: Vec<_> =
-            told.map(|(status, when)| (words.status(*status).name.value.clone(), when.clone())).collect();
+        let reported = function.returns.iter().filter(|(status, _)| !is_answer(*status));
+        let mut cases: Vec<_> = reported
+            .map(|(status, when)| (describer.status(*status).name.value.clone(), when.clone()))
+            .collect();
         for param in &function.params {
             if self.is_device(param) && param.dir != Direction::In {
                 cases.push(own("not_found", "that device is not open"));
@@ -71,14 +72,14 @@ impl Face<'_> {
     }
 
     /// Returns further notes for callers, as sentences. `waits` is the note for a call that waits for the device.
-    pub fn notes(self, function: &Function, words: Words, waits: &str) -> Vec<String> {
+    pub fn notes(self, function: &Function, describer: Describer, waits: &str) -> Vec<String> {
         if self.manages(function) {
             return Vec::new();
         }
         let mut notes: Vec<String> = function.blocking.then(|| waits.to_owned()).into_iter().collect();
-        notes.extend(words.stream_order(function));
+        notes.extend(describer.stream_order(function));
         if let Some(fallback) = function.fallback.as_ref().filter(|_| !self.may_be_unsupported(function)) {
-            let action = uncapital(&words.fallback_action(function, &fallback.kind));
+            let action = uncapital(&describer.fallback_action(function, &fallback.kind));
             let costs = if fallback.costs.is_empty() {
                 String::new()
             } else {
@@ -92,7 +93,7 @@ impl Face<'_> {
             notes.extend(release.map(|release| {
                 format!(
                     "Plugins for releases {word} {} of the host lack the function.",
-                    words.release(release)
+                    describer.release(release)
                 )
             }));
         }

@@ -6,7 +6,7 @@ import threading
 from collections import deque
 from typing import TYPE_CHECKING
 
-from tenon import _ending, _lifetime, _running
+from tenon._lifecycle import process, resources, shutdown
 from tenon._native import functions
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ _uses: dict[Stream, _StreamUses] = {}
 _lock = threading.RLock()
 
 
-@_running.in_child
+@process.in_child
 def _renew() -> None:
     global _lock
     _lock = threading.RLock()
@@ -92,8 +92,8 @@ def hold(stream: Stream, memory: Memory | Borrowed | Passing) -> None:
         uses = _uses.get(stream)
         if uses is None:
             uses = _uses[stream] = _StreamUses(stream)
-            _lifetime.release_later(
-                _lifetime.Release(session, uses.release_unused, uses.release_unused, is_memory=False)
+            resources.release_later(
+                resources.Release(session, uses.release_unused, uses.release_unused, is_memory=False)
             )
         try:
             uses.add(memory)
@@ -103,6 +103,6 @@ def hold(stream: Stream, memory: Memory | Borrowed | Passing) -> None:
             raise
 
 
-@_ending.at_shutdown
+@shutdown.at_shutdown
 def _forget() -> None:
     _uses.clear()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tenon import _lifetime
+from tenon._lifecycle import resources
 from tenon.errors import InvalidHandleError
 
 if TYPE_CHECKING:
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from tenon.device import Device
 
 
-class Handled(_lifetime.Resource):
+class Handled(resources.Resource):
     """Base class of streams and events. A subclass sets both members before it calls `_own`."""
 
     __slots__ = ("_device", "_handle")

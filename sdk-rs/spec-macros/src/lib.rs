@@ -6,7 +6,7 @@
 use codegen::emit::rust::{SlotFilled, TraitEntry, TraitTable, expand_exports, expand_interface};
 use codegen::model::{Interface, Spec};
 use codegen::source::Folder;
-use codegen::{Loaded, load};
+use codegen::{CheckedSpec, load};
 use proc_macro::TokenStream;
 use proc_macro2::{Span, TokenStream as TokenStream2};
 use quote::quote;
@@ -17,7 +17,7 @@ use tenon_macros_core::{Attribute, Entry, Extension, Filled, Function, Purpose, 
 /// Expands an interface of a spec in the module where it stands.
 ///
 /// ```text
-/// tenon_interface::interface!("bus", spec = "path/to/spec");
+/// tenon_spec_macros::interface!("bus", spec = "path/to/spec");
 /// ```
 ///
 /// The path is relative to the crate's manifest. The expansion names the crate `tenon`.
@@ -35,7 +35,7 @@ pub fn interface(input: TokenStream) -> TokenStream {
 /// fn instance() -> &'static Kit { … }
 ///
 /// mod functions {
-///     tenon_interface::exports!("kit", spec = "path/to/spec");
+///     tenon_spec_macros::exports!("kit", spec = "path/to/spec");
 /// }
 /// ```
 ///
@@ -50,7 +50,7 @@ pub fn exports(input: TokenStream) -> TokenStream {
 /// Makes an `impl` of a trait of a spec fill the slots of exactly the functions that it has, and a library a plugin.
 ///
 /// ```text
-/// #[tenon_interface::plugin(spec = "path/to/spec", module = crate::bus)]
+/// #[tenon_spec_macros::plugin(spec = "path/to/spec", module = crate::bus)]
 /// impl Bus for MyBus { … }
 /// ```
 ///
@@ -159,7 +159,7 @@ fn expand_arguments(
 }
 
 /// Returns the interface of a name.
-fn find<'a>(loaded: &'a Loaded, name: &LitStr) -> syn::Result<&'a Interface> {
+fn find<'a>(loaded: &'a CheckedSpec, name: &LitStr) -> syn::Result<&'a Interface> {
     loaded.spec.interface(&name.value()).ok_or_else(|| {
         let known = loaded.spec.interfaces.iter().map(|interface| format!("`{}`", interface.name.value));
         let known = known.collect::<Vec<_>>().join(", ");
@@ -169,7 +169,7 @@ fn find<'a>(loaded: &'a Loaded, name: &LitStr) -> syn::Result<&'a Interface> {
 }
 
 /// Returns the spec, and the files of which the compiler has to know that they were read.
-fn load_spec(path: &LitStr) -> syn::Result<(Loaded, Vec<String>)> {
+fn load_spec(path: &LitStr) -> syn::Result<(CheckedSpec, Vec<String>)> {
     let manifest = std::env::var_os("CARGO_MANIFEST_DIR").unwrap_or_default();
     let manifest = std::path::Path::new(&manifest);
     let loaded = load(&Folder::new(manifest.join(path.value())).shown_as(path.value()))

@@ -1,4 +1,4 @@
-//! The words of operators.
+//! Descriptions of operators.
 
 use crate::formula::Variable;
 use crate::model::{
@@ -9,7 +9,7 @@ use crate::text::{collapse, enumerate, sentence};
 
 /// The documentation of a method, without the syntax of a language.
 #[derive(Debug)]
-pub struct MethodWords {
+pub struct MethodDescription {
     /// A sentence that says what the method computes.
     pub summary: String,
     /// Its formula; empty if it has none.
@@ -21,7 +21,7 @@ pub struct MethodWords {
 }
 
 /// Describes a method. `link` formats the name of another one.
-pub fn method(method: &Method, link: impl Fn(&str) -> String) -> MethodWords {
+pub fn method(method: &Method, link: impl Fn(&str) -> String) -> MethodDescription {
     let operator = method.operator;
     let summary = match method.work {
         Work::Gradient(formulas, index) => {
@@ -44,7 +44,7 @@ pub fn method(method: &Method, link: impl Fn(&str) -> String) -> MethodWords {
         _ => String::new(),
     };
     if matches!(method.work, Work::Gradient(..) | Work::Shape(_)) {
-        return MethodWords { summary, equation, doc: String::new(), parameters: Vec::new() };
+        return MethodDescription { summary, equation, doc: String::new(), parameters: Vec::new() };
     }
     let outputs = operator.outputs.iter().map(|output| (output.name.clone(), output_doc(operator, output)));
     let inputs = operator.inputs.iter().map(|input| (input.name.clone(), collapse(&input.doc)));
@@ -52,7 +52,7 @@ pub fn method(method: &Method, link: impl Fn(&str) -> String) -> MethodWords {
     let attributes = method.attributes.iter().map(|index| &operator.attributes[*index]);
     let attributes = attributes.map(|attribute| (attribute.name.clone(), collapse(&attribute.doc)));
     let doc = operator.doc.trim().to_owned();
-    MethodWords { summary, equation, doc, parameters: tensors.chain(attributes).collect() }
+    MethodDescription { summary, equation, doc, parameters: tensors.chain(attributes).collect() }
 }
 
 /// Describes an output for those who implement the operator.

@@ -8,7 +8,8 @@ import threading
 import time
 from typing import TYPE_CHECKING
 
-from tenon import _callbacks, _lifetime, _running
+from tenon import _callbacks
+from tenon._lifecycle import process, resources
 from tenon.errors import BusyError, Error
 
 if TYPE_CHECKING:
@@ -31,18 +32,18 @@ def shutdown() -> None:
     Threads:
         Any thread, except in a callback. Calls in other threads may raise `InvalidHandleError` afterwards.
     """
-    _running.refuse_in_callback()
-    if _running.is_forked():
+    process.refuse_in_callback()
+    if process.is_forked():
         return
     from tenon._native import core
 
-    with _running.lock:
-        if not _running.is_begun():
+    with process.lock:
+        if not process.is_begun():
             return
         if _arrays_alive():
             raise BusyError("arrays or views of other packages, such as NumPy, refer to device memory: drop them first")
-        _lifetime.end_all()
-        _running.end()
+        resources.end_all()
+        process.end()
         for finish in _at_shutdown:
             finish()
         core.shutdown()
@@ -75,7 +76,7 @@ def at_shutdown(forget: Callable[[], None]) -> Callable[[], None]:
 def _has_daemons() -> bool:
     """Returns True if other Python threads still run at interpreter exit."""
     # Device threads are in this list too, once a callback has called `current_thread`, as `logging` does.
-    known = {_running.leaving(), *_callbacks.threads}
+    known = {process.leaving(), *_callbacks.threads}
     return any(thread.ident not in known for thread in threading.enumerate())
 
 
@@ -83,16 +84,16 @@ def _wait_for_work() -> None:
     # A later callback would need an interpreter that no longer exists. Polls with sleeps, because Ctrl-C ends a sleep
     # but not a native wait.
     pause = 0.0001
-    while _callbacks.pending or not (_has_daemons() or all(session.is_idle() for session in _lifetime.sessions)):
+    while _callbacks.pending or not (_has_daemons() or all(session.is_idle() for session in resources.sessions)):
         time.sleep(pause)
         pause = min(2 * pause, 0.01)
 
 
 def _at_exit() -> None:
     """Runs at interpreter exit, while threads and callbacks can still run."""
-    if _running.is_forked() or not _running.is_begun():
+    if process.is_forked() or not process.is_begun():
         return
-    _running.leave()
+    process.leave()
     try:
         _wait_for_work()
         if _has_daemons():
@@ -110,14 +111,14 @@ def _abandon() -> None:
     """Leaves the objects to the operating system, without a report of leaks."""
     from tenon._native import core
 
-    _lifetime.abandon()
+    resources.abandon()
     core.abandon()
 
 
 def _in_child() -> None:
-    _running.fork()
-    if _running.is_forked():
-        _lifetime.abandon()
+    process.fork()
+    if process.is_forked():
+        resources.abandon()
 
 
 atexit.register(_at_exit)

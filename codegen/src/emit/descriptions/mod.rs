@@ -1,13 +1,14 @@
 //! Texts about the data of a spec, used by C comments, the reference and the command.
 
 pub mod operator;
+mod sdk;
 
 use crate::model::*;
 use crate::text::{capital, collapse, ended, enumerate, sentence};
 
 /// Makes texts about one interface.
 #[derive(Clone, Copy, Debug)]
-pub struct Words<'a> {
+pub struct Describer<'a> {
     /// The spec.
     pub spec: &'a Spec,
     /// The interface.
@@ -18,10 +19,10 @@ pub struct Words<'a> {
     pub argument: &'static str,
 }
 
-impl<'a> Words<'a> {
+impl<'a> Describer<'a> {
     /// Makes texts about an interface.
     pub fn new(spec: &'a Spec, interface: &'a Interface) -> Self {
-        Words { spec, interface, constant, argument: ": " }
+        Describer { spec, interface, constant, argument: ": " }
     }
 
     /// Returns the name of a release.
@@ -112,7 +113,7 @@ impl<'a> Words<'a> {
 
     /// Describes the memory that a parameter points to.
     pub fn memory(self, param: &Param, params: &[Param]) -> Option<String> {
-        match (param.space.map(space_words), self.length(param, params)) {
+        match (param.space.map(space_description), self.length(param, params)) {
             (Some(space), Some(length)) => Some(format!("{space}, {length}")),
             (space, length) => space.map(str::to_owned).or(length),
         }
@@ -275,7 +276,7 @@ pub fn constant(value: Constant) -> String {
 }
 
 /// Returns the name of a memory space.
-pub fn space_words(space: Space) -> &'static str {
+pub fn space_description(space: Space) -> &'static str {
     match space {
         Space::Host => "host memory",
         Space::Device => "device memory",

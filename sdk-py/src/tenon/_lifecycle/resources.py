@@ -15,7 +15,7 @@ import itertools
 from collections import deque
 from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
-from tenon import _running
+from tenon._lifecycle import process
 from tenon.errors import BusyError, Error, InvalidHandleError
 
 if TYPE_CHECKING:
@@ -64,10 +64,10 @@ class Session:
             NotInitialisedError: The process is a forked child.
             BusyError: The call comes from a stream callback.
         """
-        _running.begin()
-        with _running.lock:
+        process.begin()
+        with process.lock:
             if self.ended:
-                _running.leave_if_ended()
+                process.leave_if_ended()
                 raise InvalidHandleError("the device is closed", device=self.name)
             if not self.handle:
                 handle, self.can_query, self.host_accessible = self.open_native()
@@ -177,7 +177,7 @@ deferred: deque[Release] = deque()
 def _drop(release: Release) -> None:
     """Releases a resource without waiting. Defers the release if it would wait."""
     try:
-        if _running.in_callback() or not (release.is_ready is None or release.is_ready()):
+        if process.in_callback() or not (release.is_ready is None or release.is_ready()):
             release_later(release)
         else:
             release.now()
@@ -217,7 +217,7 @@ def end_session(session: Session, close: Callable[[int], object]) -> None:
     Raises:
         BusyError: Memory of the device is alive.
     """
-    with _running.lock:
+    with process.lock:
         handle = session.handle
         if not handle:
             session.end()

@@ -62,7 +62,7 @@ impl OpenDevice for Opened {
 }
 
 /// A runtime with its devices.
-pub struct World {
+pub struct TestRuntime {
     pub acl: Option<Arc<Runtime>>,
     pub cpus: Arc<Cpus>,
     validate: Arc<Validate>,
@@ -70,31 +70,31 @@ pub struct World {
 }
 
 /// Creates two devices of 64 MiB.
-pub fn world() -> World {
-    world_of(true, None)
+pub fn runtime() -> TestRuntime {
+    runtime_of(true, None)
 }
 
-/// Returns a world in which device 0 is set for the calling thread.
-pub fn ready_world() -> World {
-    let world = world();
-    world.rt_set_device(0).unwrap();
-    world
+/// Returns a runtime in which device 0 is set for the calling thread.
+pub fn ready_runtime() -> TestRuntime {
+    let runtime = runtime();
+    runtime.rt_set_device(0).unwrap();
+    runtime
 }
 
 /// Creates two devices that lack some functions.
-pub fn lacking_world(functions: &'static [Function]) -> World {
-    world_of(true, Some(Arc::new(Lacks(functions))))
+pub fn lacking_runtime(functions: &'static [Function]) -> TestRuntime {
+    runtime_of(true, Some(Arc::new(Lacks(functions))))
 }
 
 /// Creates two devices, and counts the calls to one of their functions.
-pub fn counting_world(function: Function) -> (World, Arc<AtomicUsize>) {
+pub fn counting_runtime(function: Function) -> (TestRuntime, Arc<AtomicUsize>) {
     let calls = Arc::new(AtomicUsize::new(0));
-    (world_of(true, Some(Arc::new(Counts(function, calls.clone())))), calls)
+    (runtime_of(true, Some(Arc::new(Counts(function, calls.clone())))), calls)
 }
 
 /// Creates two devices whose memory the host cannot access.
-pub fn distant_world() -> World {
-    world_of(false, None)
+pub fn distant_runtime() -> TestRuntime {
+    runtime_of(false, None)
 }
 
 /// Refuses functions, as for a plugin that lacks them and has no fallback.
@@ -124,7 +124,7 @@ impl Layer for Counts {
     fn after(&self, _: &Call<'_>, _: u64, _: &Outcome<'_>, _: &dyn Device) {}
 }
 
-fn world_of(memory_is_host: bool, outermost: Option<Arc<dyn Layer>>) -> World {
+fn runtime_of(memory_is_host: bool, outermost: Option<Arc<dyn Layer>>) -> TestRuntime {
     let cpu = Arc::new(Cpu::with_config(Config { devices: 2, memory: 64 << 20, threads: 2 }));
     let reports = Arc::new(Mutex::new(Vec::new()));
     let collected = reports.clone();
@@ -135,10 +135,10 @@ fn world_of(memory_is_host: bool, outermost: Option<Arc<dyn Layer>>) -> World {
     let device = Layered::new(WithFallbacks(cpu), layers.collect());
     let cpus = Arc::new(Cpus { device, open: AtomicUsize::new(0), memory_is_host });
     let acl = Arc::new(Runtime::new(Arc::new(Of(cpus.clone()))));
-    World { acl: Some(acl), cpus, validate, reports }
+    TestRuntime { acl: Some(acl), cpus, validate, reports }
 }
 
-impl std::ops::Deref for World {
+impl std::ops::Deref for TestRuntime {
     type Target = Runtime;
 
     fn deref(&self) -> &Runtime {
@@ -146,7 +146,7 @@ impl std::ops::Deref for World {
     }
 }
 
-impl World {
+impl TestRuntime {
     /// Returns the runtime, for other threads.
     pub fn shared(&self) -> Arc<Runtime> {
         self.acl.clone().unwrap()
@@ -162,7 +162,7 @@ impl World {
         self.expect_no_reports();
     }
 
-    /// Resets device 0, and ends the world as [`World::end`] does.
+    /// Resets device 0, and ends the runtime as [`TestRuntime::end`] does.
     #[track_caller]
     pub fn reset_and_end(self) {
         self.rt_reset_device(0).unwrap();

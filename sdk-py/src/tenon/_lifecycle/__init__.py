@@ -1,0 +1,1 @@
+"""Lives of the library, of native handles and of host memory: from the first use to the shutdown."""
