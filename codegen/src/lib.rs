@@ -1,8 +1,8 @@
 //! Tenon's generator.
 //!
-//! Data flows one way: [`source`] reads YAML and keeps spans, [`grammar`] says what a file may hold, [`model`] is the
-//! resolved spec, [`check`] holds it to the rules, and [`emit`] writes the outputs, which [`out`] compares with the disk.
-//! Beside them, [`abi`] computes layouts, [`sdk`] names what the SDK offers, and [`exports`] reads what a crate exports to
+//! Data flows one way: [`yaml`] reads a file and keeps places, [`grammar`] says what a file may hold, [`model`] is the
+//! resolved spec, [`check`] holds it to the rules, [`emit`] makes the outputs in memory, and [`out`] writes what differs.
+//! Beside them, [`sdk`] names what the SDK offers, and [`exports`] reads what a crate exports to
 //! C by hand.
 //!
 //! Nothing after [`model`] reads YAML, and nothing but [`emit`] writes an output language. Two things before it speak of
@@ -10,7 +10,6 @@
 //! [`language`] has facts that rules need as well as emitters: reserved words, which C header declares what, and the form
 //! of a parameter in Python. The kinds of outputs are part of the grammar, and [`emit::EMITTERS`] has an emitter for each.
 
-pub mod abi;
 pub mod check;
 #[cfg(feature = "cli")]
 pub mod cli;
@@ -22,9 +21,11 @@ pub mod grammar;
 pub mod language;
 pub mod model;
 pub mod out;
+pub mod output_path;
 pub mod sdk;
 pub mod source;
 pub mod text;
+pub mod yaml;
 
 use diagnostic::Diagnostic;
 use model::Spec;

@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 
 use super::table::Table;
 use super::{Answer, Common, DONE, Failure, Format, bold, pick_interface};
-use crate::abi::{self, MemberKind, TableLayout};
 use crate::emit::descriptions::Describer;
+use crate::model::abi::{self, MemberKind, TableLayout};
 use crate::model::{Interface, ReleaseId, Spec};
 
 #[derive(Debug, Args)]

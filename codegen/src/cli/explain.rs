@@ -352,7 +352,7 @@ fn releases(describer: Describer, interface: &Interface, id: FunctionId) -> Stri
     if let Some(table) = interface.table() {
         let mut row = Vec::new();
         for (release, described) in interface.release_ids() {
-            let layout = crate::abi::table_layout(interface, table, Some(release));
+            let layout = crate::model::abi::table_layout(interface, table, Some(release));
             let offset =
                 layout.offset_of(id).map_or_else(|| "absent".to_owned(), |offset| format!("at {offset}"));
             row.push(format!("{} {offset}", described.name.value));

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use crate::diagnostic::{Code, Diagnostic};
-use crate::out::path::without_case;
 use crate::out::{DuplicatePath, FileMap, Obstacle, Reason};
+use crate::output_path::without_case;
 use crate::source::Sources;
 
 /// Creates a diagnostic for two outputs with the same path.

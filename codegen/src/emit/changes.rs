@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::abi::{self, ChangeKind, MemberKind, TableLayout};
+use crate::model::abi::{self, ChangeKind, MemberKind, TableLayout};
 use crate::model::*;
 use crate::text::{count, enumerate, quoted};
 

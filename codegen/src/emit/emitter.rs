@@ -8,7 +8,7 @@ use crate::exports::Exports;
 use crate::grammar::outputs::OutputKind;
 use crate::model::{OutputPlace, Spec};
 use crate::out::{DuplicatePath, Output};
-use crate::source::shape::Shape;
+use crate::yaml::shape::Shape;
 
 /// One kind of output.
 pub trait Emitter {

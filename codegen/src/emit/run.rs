@@ -9,7 +9,8 @@ use super::registry::EMITTERS;
 use super::rust::rustfmt;
 use super::stamp::Stamp;
 use crate::grammar;
-use crate::out::{FileMap, Output, path};
+use crate::out::{FileMap, Output};
+use crate::output_path;
 
 /// Writes every output that the spec asks for.
 ///
@@ -43,7 +44,7 @@ fn emit_some(inputs: &Inputs, wanted: impl Fn(&str) -> bool) -> Result<FileMap, 
         for output in written? {
             let path = match output.path.as_str() {
                 "" => place.path.value.clone(),
-                below => path::join(&place.path.value, below),
+                below => output_path::join(&place.path.value, below),
             };
             outputs.push((emitter, Output { path, uncommitted, ..output }, place.path.span));
         }

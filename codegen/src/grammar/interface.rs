@@ -1,8 +1,8 @@
 //! The grammar of `interface.yaml`.
 
 use super::{DOC, PARAM, SUMMARY};
-use crate::source::shape::Value::*;
-use crate::source::shape::{needed, optional, shapes};
+use crate::yaml::shape::Value::*;
+use crate::yaml::shape::{needed, optional, shapes};
 
 shapes! {
     /// `interface.yaml`.

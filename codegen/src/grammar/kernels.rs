@@ -1,8 +1,8 @@
 //! The grammar of kernels, which maps kernels of a host to operators.
 
 use super::{DOC, SINCE, SUMMARY, UNTIL};
-use crate::source::shape::Value::*;
-use crate::source::shape::{needed, optional, shapes};
+use crate::yaml::shape::Value::*;
+use crate::yaml::shape::{needed, optional, shapes};
 
 shapes! {
     /// A file of kernels.

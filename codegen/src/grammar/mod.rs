@@ -1,6 +1,6 @@
 //! The spec language: the keys of each mapping, and the values that they accept.
 //!
-//! [`crate::source::shape`] checks files against it. The JSON Schema for editors is generated from it.
+//! [`crate::yaml::shape`] checks files against it. The JSON Schema for editors is generated from it.
 
 mod interface;
 mod kernels;
@@ -11,8 +11,8 @@ pub use interface::{HAND_OVER_PARAMS, INTERFACE};
 pub use kernels::KERNEL_GROUP;
 pub use operators::{OPERATOR_GROUP, OPERATORS};
 
-use crate::source::shape::Value::{self, *};
-use crate::source::shape::{Key, Shape, needed, optional, shapes};
+use crate::yaml::shape::Value::{self, *};
+use crate::yaml::shape::{Key, Shape, needed, optional, shapes};
 
 const SINCE: Key = Key {
     name: "since",

@@ -1,8 +1,8 @@
 //! The grammar of operators.
 
 use super::{DOC, SUMMARY};
-use crate::source::shape::Value::{self, *};
-use crate::source::shape::{needed, optional, shapes};
+use crate::yaml::shape::Value::{self, *};
+use crate::yaml::shape::{needed, optional, shapes};
 
 shapes! {
     /// `operators.yaml`.

@@ -1,7 +1,7 @@
 //! The kinds of outputs: the keys of `outputs` in `spec.yaml`. Each has an emitter.
 
-use crate::source::shape::Value::{self, Line};
-use crate::source::shape::{Key, Shape, needed, optional, shapes};
+use crate::yaml::shape::Value::{self, Line};
+use crate::yaml::shape::{Key, Shape, needed, optional, shapes};
 
 /// A kind of output.
 #[derive(Debug)]

@@ -2,6 +2,7 @@
 //!
 //! Names are replaced by ids, and defaults are filled in. Spans are kept where a rule may need to point at something.
 
+pub mod abi;
 mod composition;
 mod compute;
 mod error;
@@ -14,6 +15,7 @@ mod operator;
 mod param;
 mod prose;
 mod python;
+pub mod python_form;
 mod query;
 mod refusal;
 mod table;

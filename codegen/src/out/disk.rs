@@ -6,8 +6,8 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use super::obstacle::Reason;
-use super::path;
 use super::target::OutputError;
+use crate::output_path;
 
 pub(super) fn failed<'a>(action: &'static str, path: &'a Path) -> impl FnOnce(io::Error) -> OutputError + 'a {
     move |source| OutputError::File { action, path: path.to_owned(), source }
@@ -120,8 +120,8 @@ impl Folders {
 
     /// Treats a file as removed from now on.
     pub(super) fn vacate(&mut self, path: &str) {
-        self.vacated.push(path::without_case(path));
-        self.known.retain(|folder, _| !path::is_within(folder, path));
+        self.vacated.push(output_path::without_case(path));
+        self.known.retain(|folder, _| !output_path::is_within(folder, path));
     }
 
     /// Returns the real path of a file, with links in its folder resolved.
@@ -157,7 +157,7 @@ impl Folders {
                 _ => Err(Reason::LeadsOut { folder: folder.to_owned(), to }),
             });
         }
-        let goes = self.vacated.contains(&path::without_case(folder));
+        let goes = self.vacated.contains(&output_path::without_case(folder));
         Ok(if goes { Ok(path) } else { Err(Reason::NoFolder) })
     }
 }

@@ -9,13 +9,11 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
 
+use super::MARKER;
 use super::disk;
 use super::hash::Hash;
 use super::target::{OutputError, Target};
-use super::{MARKER, path};
-
-/// The folder of manifests, below the output root.
-pub const FOLDER: &str = ".codegen";
+use crate::output_path::{self, FOLDER};
 
 /// The ending of a manifest's name.
 const ENDING: &str = ".manifest";
@@ -128,7 +126,7 @@ impl Manifest {
         }
         let (hash, path) = line.split_once(' ')?;
         // A damaged manifest must not lead out of the output root.
-        if path::file(path).as_deref() != Ok(path) {
+        if output_path::file(path).as_deref() != Ok(path) {
             return None;
         }
         self.add(path, Hash::parse(hash)?);

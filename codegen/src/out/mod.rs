@@ -8,7 +8,6 @@ mod disk;
 mod hash;
 mod manifest;
 mod obstacle;
-pub mod path;
 mod plan;
 mod report;
 mod target;
@@ -17,12 +16,12 @@ mod write;
 use std::collections::BTreeMap;
 
 pub use hash::{Fnv, Hash};
-pub use manifest::FOLDER;
 pub use obstacle::{Obstacle, Reason};
 pub use plan::{Difference, Edits};
 pub use report::{Fate, Report};
 pub use target::{OutputError, Target};
 
+use crate::output_path;
 use crate::source::Span;
 
 /// The first words of every output.
@@ -92,7 +91,7 @@ impl FileMap {
     /// matter.
     pub fn add(&mut self, output: Output, origin: Span) -> Result<(), DuplicatePath> {
         let index = self.files.len();
-        let first = *self.paths.entry(path::without_case(&output.path)).or_insert(index);
+        let first = *self.paths.entry(output_path::without_case(&output.path)).or_insert(index);
         if first != index {
             return Err(DuplicatePath {
                 path: output.path,
@@ -123,7 +122,7 @@ impl FileMap {
 
     /// Returns the output of a path.
     fn get(&self, path: &str) -> Option<&Output> {
-        self.paths.get(&path::without_case(path)).map(|index| &self.files[*index])
+        self.paths.get(&output_path::without_case(path)).map(|index| &self.files[*index])
     }
 
     /// Updates the files on disk and reports the changes.

@@ -8,9 +8,9 @@ use super::disk::{self, Folders};
 use super::hash::Hash;
 use super::manifest::{self, Manifest, Record};
 use super::obstacle::{Obstacle, Reason};
-use super::path::without_case;
 use super::target::{OutputError, Target};
 use super::{FileMap, Output};
+use crate::output_path::without_case;
 
 /// The treatment of outputs that were changed since they were written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 mod cli;
 mod diagnostics;
+mod direction;
 mod outputs;
 mod published;
 mod specs;

@@ -9,8 +9,8 @@ use crate::diagnostic::{Code, Diagnostic};
 use crate::grammar::outputs;
 use crate::language::headers::Headers;
 use crate::model::{Interface, InterfaceKind, OutputPlace, PlaceKind, Spec};
-use crate::out::FOLDER;
-use crate::out::path::{is_within, join, without_case};
+use crate::output_path::FOLDER;
+use crate::output_path::{is_within, join, without_case};
 use crate::sdk::HEADERS;
 use crate::source::Span;
 
@@ -234,7 +234,7 @@ fn check_read(spec: &Spec, found: &mut Findings) {
     for place in &spec.outputs.places {
         let to = &place.path;
         for (key, path) in &place.reads {
-            let path = crate::out::path::file(path);
+            let path = crate::output_path::file(path);
             if path.is_ok_and(|path| without_case(&path) == without_case(&to.value)) {
                 let message = format!("`{}` is also the file that `{key}` names", to.value);
                 found.push(

@@ -1,7 +1,8 @@
 //! The Python package of an export: the module, arguments and results of each function.
 
 use crate::diagnostic::{Code, Diagnostic};
-use crate::language::python::{Form, form, is_keyword, is_output, list_of};
+use crate::language::python::is_keyword;
+use crate::model::python_form::{PythonForm, form, is_output, list_of};
 use crate::model::{Direction, Extent, Function, Length, ParamId, PythonFunction};
 
 use crate::check::Check;
@@ -102,7 +103,7 @@ fn check_room(check: &Check, function: &Function, python: &PythonFunction) {
         let Some(Length::Bytes(Extent::Param(id)) | Length::Count(Extent::Param(id))) = param.length else {
             continue;
         };
-        let is_buffer = matches!(form(check.spec, param), Some(Form::Buffer(_) | Form::List(..)));
+        let is_buffer = matches!(form(check.spec, param), Some(PythonForm::Buffer(_) | PythonForm::List(..)));
         if is_buffer && param.dir == Direction::Out && !python.args.contains(&id) {
             let (name, length) = (&param.name.value, function.param(id));
             let message = format!("the size of the buffer for `{name}` is not known before the call");

@@ -1,7 +1,7 @@
 //! Rules about data members of a table, error objects, structs of arguments, and borrowed lists.
 
-use crate::abi::{self, MemberKind};
 use crate::diagnostic::{Code, Diagnostic};
+use crate::model::abi::{self, MemberKind};
 use crate::model::{
     Availability, Direction, Extent, Function, FunctionId, Length, Param, ReleaseId, ResultKind, Role, Ty,
     TypeKind,

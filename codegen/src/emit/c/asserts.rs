@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use super::names::Names;
 use super::types::{Dialect, Speller};
-use crate::abi::{self, MemberKind, StructLayout};
+use crate::model::abi::{self, MemberKind, StructLayout};
 use crate::model::*;
 
 /// Writes the assertions about an interface in a release. `declared` contains the names that the header declares: a

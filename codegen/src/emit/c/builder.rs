@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::doxygen::Comments;
 use super::names::Names;
 use super::types::{self, Dialect, Speller};
-use crate::abi::{self, StructLayout};
+use crate::model::abi::{self, StructLayout};
 use crate::model::*;
 use crate::sdk::SdkApi;
 

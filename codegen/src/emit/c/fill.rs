@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::builder::Builder;
 use super::types::{Dialect, Speller};
-use crate::abi::{self, MemberKind, TableLayout};
+use crate::model::abi::{self, MemberKind, TableLayout};
 use crate::model::*;
 
 /// Functions that are copied with one call.

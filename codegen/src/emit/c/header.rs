@@ -5,8 +5,8 @@ use minijinja::{Value, context};
 
 use super::builder::{Builder, FieldItem, StructItem};
 use super::names;
-use crate::abi::{self, ArgsMember};
 use crate::language::headers::Headers;
+use crate::model::abi::{self, ArgsMember};
 use crate::model::*;
 
 /// Prepares one of the headers of an interface.

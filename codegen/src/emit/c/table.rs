@@ -5,7 +5,7 @@ use minijinja::{Value, context};
 
 use super::builder::{Builder, FieldItem};
 use super::types::{Dialect, Speller};
-use crate::abi::{self, MemberKind, TableLayout};
+use crate::model::abi::{self, MemberKind, TableLayout};
 use crate::model::*;
 
 impl Builder<'_> {

@@ -3,9 +3,9 @@
 use minijinja::{Value, context};
 
 use super::links::{Links, c_api_page, function_page, group_page, interface_page};
-use crate::abi;
 use crate::emit::descriptions::Describer;
 use crate::emit::{c, python, rust};
+use crate::model::abi;
 use crate::model::*;
 use crate::sdk::SdkApi;
 use crate::text::{capital, collapse, sentence};

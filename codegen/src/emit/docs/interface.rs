@@ -3,9 +3,9 @@
 use minijinja::{Value, context};
 
 use super::links::{Links, c_api_page, group_page, interface_page, layout_page};
-use crate::abi::{self, MemberKind, TableLayout};
 use crate::emit::changes::{Explained, Kind, changes};
 use crate::language::headers::Headers;
+use crate::model::abi::{self, MemberKind, TableLayout};
 use crate::model::*;
 use crate::text::{count, enumerate, quoted, sentence};
 

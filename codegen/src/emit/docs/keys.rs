@@ -3,8 +3,8 @@
 use minijinja::{Value as Page, context};
 
 use super::links::anchor;
-use crate::source::shape::{Key, Shape, Value};
 use crate::text::{alternatives, capital, quoted};
+use crate::yaml::shape::{Key, Shape, Value};
 
 /// Prepares the page.
 pub fn page(grammar: &[(&str, &'static Shape)], marker: String) -> Page {

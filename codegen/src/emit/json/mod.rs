@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 use super::descriptions::Describer;
 use super::emitter::{EmitError, Emitter, Job};
 use super::python;
-use crate::abi;
 use crate::grammar::outputs::{self, OutputKind};
+use crate::model::abi;
 use crate::model::{
     self, Availability, Carrier, EnumValue, Extension, Extent, Form, Function, HandleForm, Interface, Length,
     OutputPlace, Param, ParamId, ReleaseId, ResultKind, Role, Spec, Table, Ty, Type, TypeKind,

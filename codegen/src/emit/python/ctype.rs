@@ -1,6 +1,6 @@
 //! C types in ctypes, and their type hints.
 
-use crate::language::python::Item;
+use crate::model::python_form::Item;
 use crate::model::*;
 
 /// A C type in Python.

@@ -13,9 +13,9 @@ use super::function::{binding, hinted};
 use super::module::{Modules, Source};
 use super::names;
 use super::param::{Param, Pass, of_export};
-use crate::abi;
 use crate::emit::descriptions::Describer;
-use crate::language::python::{Form, Item as One, form, optional_args};
+use crate::model::abi;
+use crate::model::python_form::{Item as One, PythonForm, form, optional_args};
 use crate::model::{Param as ModelParam, *};
 use crate::out::Output;
 use crate::text::{alternatives, collapse, count, map_code_spans, sentence};
@@ -167,7 +167,9 @@ impl<'a> Context<'a> {
     }
 
     fn add_structs(self, param: &ModelParam, used: &mut Vec<TypeId>) {
-        let Some(Form::One(One::Dict(id)) | Form::List(One::Dict(id), _)) = form(self.spec, param) else {
+        let Some(PythonForm::One(One::Dict(id)) | PythonForm::List(One::Dict(id), _)) =
+            form(self.spec, param)
+        else {
             return;
         };
         if !used.contains(&id) {
@@ -188,8 +190,10 @@ impl<'a> Context<'a> {
         let fields = self.fields(id).iter().map(|field| {
             let plain = |item| CType::plain(self.spec, item);
             let ctype = match form(self.spec, field) {
-                Some(Form::List(item, Extent::Number(count))) => CType::Array(Box::new(plain(item)), *count),
-                Some(Form::One(item)) => plain(item),
+                Some(PythonForm::List(item, Extent::Number(count))) => {
+                    CType::Array(Box::new(plain(item)), *count)
+                }
+                Some(PythonForm::One(item)) => plain(item),
                 // Any other pointer is an integer, like every address.
                 _ => plain(One::Address),
             };
@@ -284,8 +288,8 @@ impl Method<'_> {
     /// Returns the type of a function's return value.
     fn ctype(self, result: &ModelParam) -> CType {
         match form(self.context.spec, result) {
-            Some(Form::Text) => CType::Text,
-            Some(Form::One(item)) => CType::plain(self.context.spec, item),
+            Some(PythonForm::Text) => CType::Text,
+            Some(PythonForm::One(item)) => CType::plain(self.context.spec, item),
             _ => CType::Object("_T.Any"),
         }
     }

@@ -2,7 +2,7 @@
 
 use super::ctype::CType;
 use super::names;
-use crate::language::python::{self, Item, list_of};
+use crate::model::python_form::{self, Item, PythonForm, list_of};
 use crate::model::{
     self, Carrier, Direction, Extent, Form, Function, HandleForm, Length, Output, ParamId, PythonFunction,
     Role, Spec, Ty, TypeKind,
@@ -169,11 +169,11 @@ pub fn of_export(
     };
     let is_taken = python.args.contains(&id);
     let is_used = is_taken || python.returns.contains(&id);
-    match python::form(spec, param) {
+    match python_form::form(spec, param) {
         _ if param.context_of.is_some() => (CType::Object("_T.Any"), Pass::Value),
-        Some(python::Form::Text) => (CType::Text, if is_taken { Pass::Value } else { Pass::Null(false) }),
-        Some(python::Form::Buffer(extent)) => (CType::Char, Pass::Room(count(extent))),
-        Some(python::Form::List(item, extent)) if param.dir == Direction::In => {
+        Some(PythonForm::Text) => (CType::Text, if is_taken { Pass::Value } else { Pass::Null(false) }),
+        Some(PythonForm::Buffer(extent)) => (CType::Char, Pass::Room(count(extent))),
+        Some(PythonForm::List(item, extent)) if param.dir == Direction::In => {
             // Lists that share a length parameter must have the same length: the first one determines how much of the
             // second is read.
             let length = match extent {
@@ -184,8 +184,8 @@ pub fn of_export(
             };
             (plain(item), Pass::List(length))
         }
-        Some(python::Form::List(item, extent)) => (plain(item), Pass::Room(count(extent))),
-        Some(python::Form::One(item)) => {
+        Some(PythonForm::List(item, extent)) => (plain(item), Pass::Room(count(extent))),
+        Some(PythonForm::One(item)) => {
             let is_place = is_place(spec, param);
             let by_address = is_place || param.by_pointer;
             let pass = match item {

@@ -6,7 +6,9 @@
 
 mod attribute;
 mod compute;
+mod context;
 mod doc;
+mod files;
 mod kernels;
 mod library;
 mod method;
@@ -27,6 +29,8 @@ pub use parts::{FileForm, RustFile};
 pub use table::trait_table::{SlotFilled, TraitEntry, TraitFunction, TraitTable, traits};
 pub(crate) use text::rustfmt;
 
+use self::context::Context;
+use self::files::output;
 use self::library::c_api;
 use self::table::trait_table;
 use self::text::{comments, file, list};
@@ -37,13 +41,6 @@ use crate::model::{Interface, OutputPlace, Spec};
 use crate::out::Output;
 use crate::sdk::SdkApi;
 use crate::text::count;
-
-/// The interface that is emitted, and its spec.
-#[derive(Clone, Copy)]
-struct Context<'a> {
-    spec: &'a Spec,
-    interface: &'a Interface,
-}
 
 /// Returns the module of an interface, for a compiler.
 pub fn expand_interface(spec: &Spec, interface: &Interface) -> TokenStream {
@@ -132,24 +129,6 @@ impl Emitter for Traits {
         let note = count(traits(job.spec).len(), "trait");
         Ok(vec![output(String::new(), file::text(trait_table::source(job.spec)), &job.stamp.spec(), note)])
     }
-}
-
-/// Writes a Rust file with its marker.
-fn output(path: String, text: String, marker: &str, note: String) -> Output {
-    Output::new(path, format!("// {marker}\n\n{text}"), note)
-}
-
-/// Writes the file of a module, and one for each of its groups: the name, the note and the content.
-fn group_files<'a>(
-    marker: &str,
-    note: String,
-    root: TokenStream,
-    groups: impl Iterator<Item = (&'a str, String, TokenStream)>,
-) -> Vec<Output> {
-    let group = |(name, note, module)| output(format!("{name}.rs"), file::text(module), marker, note);
-    std::iter::once(output("mod.rs".to_owned(), file::text(root), marker, note))
-        .chain(groups.map(group))
-        .collect()
 }
 
 /// Returns the module of an interface as the text of one formatted file.

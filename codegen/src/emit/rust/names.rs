@@ -10,7 +10,7 @@ use heck::ToPascalCase;
 use proc_macro2::{Ident, Literal, Span, TokenStream};
 use quote::{format_ident, quote};
 
-use crate::emit::rust::Context;
+use crate::emit::rust::context::Context;
 use crate::model::{Function, Group, Interface, Param, ReleaseId};
 
 /// Returns the name of a field, parameter or method: as in the spec, or raw if it is a keyword of Rust.

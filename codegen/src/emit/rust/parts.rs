@@ -5,15 +5,16 @@ use std::collections::BTreeSet;
 use proc_macro2::{Ident, TokenStream};
 use quote::quote;
 
+use crate::emit::rust::context::Context;
 use crate::emit::rust::library::{export, forwarder, import, refusal};
 use crate::emit::rust::method::{fallback, thunk, traits};
+use crate::emit::rust::names;
 use crate::emit::rust::table::{
     forward, functions, layer, loaded, plugin, raw_call, reflection, repeat, signature,
 };
 use crate::emit::rust::text::file;
 use crate::emit::rust::text::imports::{Used, defined};
 use crate::emit::rust::types::{declarations, ffi};
-use crate::emit::rust::{Context, names};
 use crate::model::{Group, GroupId, Interface, InterfaceKind};
 
 /// The division of a module into files.
@@ -235,7 +236,7 @@ pub(super) fn interface(context: Context) -> Module {
 /// Assembles the exported functions of an interface.
 pub(super) fn exports(context: Context) -> Module {
     let mut root = export::head();
-    if forwarder::is_forwarded(context) {
+    if context.is_forwarded() {
         root.extend(forwarder::addresses(context));
     }
     let mut module = by_group(context, root, export::functions);

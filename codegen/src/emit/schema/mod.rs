@@ -8,7 +8,7 @@ use super::emitter::{EmitError, Emitter, Job};
 use crate::grammar::outputs::{self, OutputKind};
 use crate::model::{OutputPlace, Ty};
 use crate::out::Output;
-use crate::source::shape::{Key, Shape, Value};
+use crate::yaml::shape::{Key, Shape, Value};
 
 /// One schema for each kind of file.
 pub struct Schemas;

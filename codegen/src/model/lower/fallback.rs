@@ -4,8 +4,9 @@ use super::param::constant;
 use super::{Lowerer, Scope, prose};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::model::{Argument, Buffer, Call, Constant, Fallback, FallbackKind, Param, ParamId, Rule};
-use crate::source::{At, Content, Node};
+use crate::source::At;
 use crate::text::quoted;
+use crate::yaml::{Content, Node};
 
 const FORMS: [&str; 6] = ["constant", "call", "sequence", "strategy", "refuse", "nothing"];
 

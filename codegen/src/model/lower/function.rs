@@ -3,7 +3,8 @@
 use super::{Lowerer, Namespace, Scope, flag, name, parts, prose, text};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::model::{ArgsStruct, Function, GroupId, Need, Param, ParamId, Places, ResultKind, StatusValue};
-use crate::source::{At, Content, Node};
+use crate::source::At;
+use crate::yaml::{Content, Node};
 
 impl Lowerer<'_> {
     pub(super) fn function(&mut self, scope: Scope, group: GroupId, node: &Node) -> Function {

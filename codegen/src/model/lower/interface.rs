@@ -6,7 +6,8 @@ use crate::model::{
     Availability, ErrorObject, Group, Interface, InterfaceId, InterfaceKind, Places, Release, ReleaseId, Sdk,
     Spec, Ty, TypeId, Typedef,
 };
-use crate::source::{At, Node};
+use crate::source::At;
+use crate::yaml::Node;
 
 impl Lowerer<'_> {
     pub(super) fn interface(&mut self, id: InterfaceId, trees: &InterfaceTrees, spec: &Spec) -> Interface {

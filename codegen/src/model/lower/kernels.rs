@@ -9,7 +9,8 @@ use crate::model::{
     Arity, AttributeValue, IgnoredTensor, Kernel, KernelAttribute, KernelGroup, KernelInput, KernelOutput,
     KernelRole, KernelShape, KernelType, Operator, Operators, ShapeArgument, gradient_name,
 };
-use crate::source::{At, Node};
+use crate::source::At;
+use crate::yaml::Node;
 
 impl Lowerer<'_> {
     pub(super) fn kernel_groups(

@@ -22,7 +22,8 @@ use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::model::{
     Interface, InterfaceId, InterfaceKind, Operators, Part, Places, Prose, Release, Spec, TableField, TypeId,
 };
-use crate::source::{At, Files, Node, Sources, Span};
+use crate::source::{At, Files, Sources, Span};
+use crate::yaml::Node;
 use reader::{InterfaceTrees, OperatorTrees, Trees};
 use unresolved::{Namespace, References};
 
@@ -161,8 +162,11 @@ fn place_fields(spec: &mut Spec) {
         let interface = spec.interfaces.last()?;
         let fields = interface.table()?.blocks.iter().flat_map(|block| &block.fields);
         let size = |field: &TableField| {
-            let layout =
-                crate::abi::struct_layout(spec, std::slice::from_ref(&field.param), interface.newest());
+            let layout = crate::model::abi::struct_layout(
+                spec,
+                std::slice::from_ref(&field.param),
+                interface.newest(),
+            );
             layout.fields.first().map_or((0, 1), |(_, _, size)| (*size, layout.align))
         };
         Some(fields.map(size).collect())

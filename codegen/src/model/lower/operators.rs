@@ -7,7 +7,8 @@ use crate::model::{
     Arity, Attribute, AttributeType, AttributeValue, Body, ElementType, Elementwise, Formula, Gradient,
     Operand, Operator, OperatorGroup, Operators, OutputType, gradient_name,
 };
-use crate::source::{At, Content, Node, Sources, Span};
+use crate::source::{At, Sources, Span};
+use crate::yaml::{Content, Node};
 use std::collections::BTreeMap;
 
 /// The interval from which tests take inputs, if an operator states none.

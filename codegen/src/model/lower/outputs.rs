@@ -4,8 +4,9 @@ use super::{Lowerer, names, text};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::grammar::outputs::{KINDS, OutputKind, Takes};
 use crate::model::{InterfaceId, OutputPlace, Outputs, PlaceKind};
-use crate::out::path::{self, PathError};
-use crate::source::{At, Content, Node};
+use crate::output_path::{self, PathError};
+use crate::source::At;
+use crate::yaml::{Content, Node};
 
 /// Normalises a path.
 type Shorten = fn(&str) -> Result<String, PathError>;
@@ -33,7 +34,7 @@ impl Lowerer<'_> {
         };
         match (&output.takes, &node.content) {
             (Takes::FileFrom(shape), _) => {
-                let path = node.get("to").and_then(|node| self.place(node, path::file));
+                let path = node.get("to").and_then(|node| self.place(node, output_path::file));
                 let read = shape.keys.iter().filter(|key| key.name != "to");
                 let reads = read.filter_map(|key| Some((key.name, text(node, key.name)?))).collect();
                 path.map(|path| OutputPlace { reads, ..one(path, kind) }).into_iter().collect()
@@ -41,13 +42,13 @@ impl Lowerer<'_> {
             (_, Content::Map(_)) => {
                 let files = node.entries().iter().filter_map(|(name, file)| {
                     let interface = self.interface_named(name);
-                    let path = self.place(file, path::file)?;
+                    let path = self.place(file, output_path::file)?;
                     Some(OutputPlace { interface: Some(interface?), ..one(path, PlaceKind::File) })
                 });
                 files.collect()
             }
             _ => {
-                let shorten = if kind == PlaceKind::File { path::file } else { path::folder };
+                let shorten = if kind == PlaceKind::File { output_path::file } else { output_path::folder };
                 self.place(node, shorten).map(|path| one(path, kind)).into_iter().collect()
             }
         }
@@ -70,7 +71,12 @@ impl Lowerer<'_> {
 
     /// Resolves the name of a C header, which may be in folders.
     pub(super) fn header(&mut self, node: &Node) -> Option<At<String>> {
-        self.shortened(node, path::file, "the folder of headers", "names of headers are relative to it")
+        self.shortened(
+            node,
+            output_path::file,
+            "the folder of headers",
+            "names of headers are relative to it",
+        )
     }
 
     fn shortened(&mut self, node: &Node, shorten: Shorten, root: &str, help: &str) -> Option<At<String>> {

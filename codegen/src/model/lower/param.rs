@@ -5,7 +5,8 @@ use crate::diagnostic::{Code, Diagnostic};
 use crate::model::{
     Absent, Constant, Direction, Extent, FunctionId, Length, Param, ParamId, Places, Role, Space, Ty,
 };
-use crate::source::{At, Node};
+use crate::source::At;
+use crate::yaml::Node;
 
 impl Lowerer<'_> {
     pub(super) fn params<'a>(

@@ -2,9 +2,9 @@
 
 use super::{Lowerer, Scope, flag, prose};
 use crate::diagnostic::{Code, Diagnostic};
-use crate::language::python::{is_output, list_of};
+use crate::model::python_form::{is_output, list_of};
 use crate::model::{Param, ParamId, PythonFunction, PythonModule, PythonPackage};
-use crate::source::Node;
+use crate::yaml::Node;
 
 impl Lowerer<'_> {
     pub(super) fn python_package(&mut self, node: &Node) -> Option<PythonPackage> {

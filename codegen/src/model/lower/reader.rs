@@ -4,9 +4,10 @@ use super::names;
 use crate::diagnostic::{Code, Diagnostic, Diagnostics};
 use crate::grammar;
 use crate::model::GroupId;
-use crate::source::shape::{self, Shape};
-use crate::source::text::decode;
-use crate::source::{At, Content, FileId, Files, Node, Sources, Span, parse};
+use crate::source::{At, FileId, Files, Sources, Span};
+use crate::yaml::shape::{self, Shape};
+use crate::yaml::text::decode;
+use crate::yaml::{Content, Node, parse};
 
 /// All files of a spec, as trees.
 pub(super) struct Trees {

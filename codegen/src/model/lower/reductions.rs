@@ -5,7 +5,7 @@ use super::operators::{OperatorLowerer, elements, types};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::formula::{Elements, Name, Ty, Variable};
 use crate::model::{Attribute, AttributeType, Body, Fold, Formula, Reduction, ReductionWork};
-use crate::source::Node;
+use crate::yaml::Node;
 
 /// The attributes that name the dimensions, in the order of the parameters.
 const DIMENSIONS: [(&str, AttributeType); 3] = [

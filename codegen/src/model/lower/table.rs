@@ -6,7 +6,7 @@ use crate::diagnostic::{Code, Diagnostic};
 use crate::model::{
     Block, Extension, ExtensionRelease, HandOver, OwnedTable, Plugin, Reserved, Slot, Table, TableField,
 };
-use crate::source::{Content, Node};
+use crate::yaml::{Content, Node};
 
 impl Lowerer<'_> {
     pub(super) fn table(&mut self, scope: Scope, node: &Node, plugin: Option<&Node>) -> Table {

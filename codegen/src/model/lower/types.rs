@@ -6,7 +6,8 @@ use crate::model::{
     ComputeKind, EnumForm, EnumValue, GroupId, HandleForm, InterfaceId, Meaning, Places, Representation, Ty,
     Type, TypeId, TypeKind,
 };
-use crate::source::{At, Node};
+use crate::source::At;
+use crate::yaml::Node;
 
 impl Lowerer<'_> {
     /// Resolves the name of a type.

@@ -6,7 +6,8 @@ use std::collections::BTreeSet;
 use super::reader::Trees;
 use crate::diagnostic::{Diagnostic, Diagnostics, nearest};
 use crate::model::{InterfaceId, TypeId};
-use crate::source::{At, Node};
+use crate::source::At;
+use crate::yaml::Node;
 
 /// Most related places that are shown. The others are only counted.
 const SHOWN: usize = 4;

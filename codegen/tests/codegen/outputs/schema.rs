@@ -1,7 +1,7 @@
 //! The JSON Schema of the spec language: it describes every key of the grammar, and its references are valid.
 
 use codegen::grammar;
-use codegen::source::shape::{Key, Shape, Value};
+use codegen::yaml::shape::{Key, Shape, Value};
 use serde_json::Value as Json;
 
 fn schema(name: &str) -> Json {

@@ -5,8 +5,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use codegen::abi;
 use codegen::model::Interface;
+use codegen::model::abi;
 
 use crate::root;
 use crate::specs::project;

@@ -3,7 +3,7 @@
 use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote};
 
-use crate::emit::rust::Context;
+use crate::emit::rust::context::Context;
 use crate::model::{
     AttributeType, Carrier, ComputeKind, Direction, Extent, Form, Function, Length, Param, ParamId, Ty,
     TypeKind,

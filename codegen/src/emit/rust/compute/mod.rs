@@ -8,10 +8,12 @@ use proc_macro2::TokenStream;
 use quote::quote;
 
 use crate::emit::emitter::{EmitError, Emitter, Job};
+use crate::emit::rust::context::Context;
+use crate::emit::rust::files::group_files;
+use crate::emit::rust::names;
 use crate::emit::rust::operators::StructNames;
 use crate::emit::rust::text::imports::Used;
 use crate::emit::rust::types::raw_types::{convention, raw_param, raw_result};
-use crate::emit::rust::{Context, group_files, names};
 use crate::grammar::outputs::{self, OutputKind};
 use crate::model::{Function, GroupId, Interface, OutputPlace, ParamId};
 use crate::out::Output;

@@ -7,8 +7,9 @@ use quote::{ToTokens, format_ident, quote};
 
 use super::argument::{Argument, argument, attribute};
 use crate::emit::rust::attribute::number;
+use crate::emit::rust::context::Context;
 use crate::emit::rust::method::values::Values;
-use crate::emit::rust::{Context, names};
+use crate::emit::rust::names;
 use crate::formula::Ty as FormulaTy;
 use crate::model::{
     Arity, AttributeType, ComputeValue, ElementType, Function, Method, OperatorCall, OutputType, ParamId,

@@ -8,9 +8,10 @@ use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote};
 
 use crate::emit::emitter::{EmitError, Emitter, Job};
+use crate::emit::rust::files::group_files;
+use crate::emit::rust::names;
 use crate::emit::rust::operators::StructNames;
 use crate::emit::rust::text::imports::Used;
-use crate::emit::rust::{group_files, names};
 use crate::formula::Variable;
 use crate::grammar::outputs::{self, OutputKind};
 use crate::model::{

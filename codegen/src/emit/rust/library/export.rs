@@ -6,12 +6,12 @@
 use proc_macro2::TokenStream;
 use quote::quote;
 
-use super::forwarder;
+use crate::emit::rust::context::Context;
 use crate::emit::rust::doc::doc;
 use crate::emit::rust::method::thunk::{body, failure, inputs};
+use crate::emit::rust::names;
 use crate::emit::rust::types::api_type::type_path;
 use crate::emit::rust::types::raw_types::{convention, raw_result};
-use crate::emit::rust::{Context, names};
 use crate::model::{Function, GroupId, ResultKind};
 
 /// Emits the helpers of the exported functions, and the functions with which an implementation reads the last error.
@@ -100,7 +100,7 @@ fn exported(context: Context, function: &Function) -> TokenStream {
     let docs = doc(&function.summary, "");
     let body = body(context, function, None, &quote!(__instance()));
     let text = &function.c_name;
-    let symbol = (!forwarder::is_forwarded(context)).then(|| quote! { #[unsafe(no_mangle)] });
+    let symbol = (!context.is_forwarded()).then(|| quote! { #[unsafe(no_mangle)] });
     let call = match &function.result {
         ResultKind::Status if function.question.is_some() => quote!(call_question(#text, __body)),
         ResultKind::Status => quote!(call(#text, __body)),

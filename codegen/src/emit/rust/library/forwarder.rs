@@ -7,17 +7,10 @@ use proc_macro2::TokenStream;
 use quote::quote;
 
 use super::refusal;
+use crate::emit::rust::context::Context;
+use crate::emit::rust::names;
 use crate::emit::rust::types::erased;
 use crate::emit::rust::types::raw_types::convention;
-use crate::emit::rust::{Context, names};
-use crate::grammar::outputs;
-
-/// Returns true if another library exports the functions of an interface.
-pub fn is_forwarded(context: Context) -> bool {
-    let mut places =
-        context.spec.outputs.places(&outputs::RUST_FORWARDERS).filter_map(|place| place.interface.as_ref());
-    places.any(|id| std::ptr::eq(&context.spec.interfaces[id.value.0], context.interface))
-}
 
 /// Emits the function that returns the address of a function by its name in C.
 pub fn addresses(context: Context) -> TokenStream {

@@ -3,12 +3,13 @@
 use proc_macro2::TokenStream;
 use quote::quote;
 
+use crate::emit::rust::context::Context;
 use crate::emit::rust::doc::doc;
 use crate::emit::rust::method::form::{Form, Output};
 use crate::emit::rust::method::pieces::{from_raw, to_raw};
+use crate::emit::rust::names;
 use crate::emit::rust::types::api_type::{is_by_pointer, type_path, value};
 use crate::emit::rust::types::raw_types::{function_pointer, raw_param};
-use crate::emit::rust::{Context, names};
 use crate::model::{Direction, Function, Param, ResultKind, Ty, TypeKind};
 
 pub fn emit(context: Context, libraries: &[String]) -> TokenStream {

@@ -6,12 +6,12 @@
 use proc_macro2::TokenStream;
 use quote::quote;
 
-use super::forwarder;
+use crate::emit::rust::context::Context;
 use crate::emit::rust::method::thunk::failure;
+use crate::emit::rust::names;
 use crate::emit::rust::types::api_type::status_value;
 use crate::emit::rust::types::erased;
 use crate::emit::rust::types::raw_types::{convention, raw_result};
-use crate::emit::rust::{Context, names};
 use crate::model::{Function, ResultKind, StatusValue};
 
 /// The module of the list.
@@ -44,7 +44,7 @@ fn declaration(context: Context, function: &Function, status: StatusValue, messa
         }
         ResultKind::None => Some(quote!(, ())),
     };
-    let symbol = (!forwarder::is_forwarded(context)).then(|| quote! { #[unsafe(no_mangle)] });
+    let symbol = (!context.is_forwarded()).then(|| quote! { #[unsafe(no_mangle)] });
     let name = names::symbol(&function.c_name);
     let types = erased::parameters(context, function).into_iter().map(|(_, ty)| ty);
     let output = raw_result(context, function);

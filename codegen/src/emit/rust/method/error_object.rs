@@ -3,7 +3,7 @@
 use proc_macro2::TokenStream;
 use quote::quote;
 
-use crate::emit::rust::Context;
+use crate::emit::rust::context::Context;
 use crate::emit::rust::types::api_type::status_type;
 use crate::emit::rust::types::raw_types::{convention, raw_inputs, raw_result};
 use crate::model::{ErrorObject, Function, FunctionId};

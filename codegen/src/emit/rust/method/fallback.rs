@@ -5,8 +5,9 @@ use quote::quote;
 
 use super::form::{Form, Output, assemble, is_fallible, parameters};
 use super::traits::signature;
+use crate::emit::rust::context::Context;
+use crate::emit::rust::names;
 use crate::emit::rust::types::api_type::{self, status_value};
-use crate::emit::rust::{Context, names};
 use crate::model::{
     Argument, Buffer, Call, Carrier, Constant, Extent, FallbackKind, Function, Param, ParamId,
 };

@@ -3,8 +3,9 @@
 use proc_macro2::TokenStream;
 use quote::quote;
 
+use crate::emit::rust::context::Context;
+use crate::emit::rust::names;
 use crate::emit::rust::types::api_type::value;
-use crate::emit::rust::{Context, names};
 pub use crate::model::{Form, Output};
 use crate::model::{Function, InterfaceKind, Length, Param, ParamId, ResultKind, Ty};
 

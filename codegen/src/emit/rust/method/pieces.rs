@@ -6,9 +6,10 @@ use proc_macro2::{Delimiter, Ident, TokenStream, TokenTree};
 use quote::{format_ident, quote};
 
 use super::form::{Form, Output, element, outputs};
+use crate::emit::rust::context::Context;
+use crate::emit::rust::names;
 use crate::emit::rust::types::api_type::{is_by_pointer, value};
 use crate::emit::rust::types::raw_types::raw_path;
-use crate::emit::rust::{Context, names};
 use crate::model::{Direction, Extent, Function, Length, Param, Ty, TypeKind};
 
 /// The way in which a check reports a failure.

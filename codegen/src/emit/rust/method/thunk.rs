@@ -9,11 +9,12 @@ use super::form::{self, Output, is_fallible};
 use super::pieces::{
     Report, argument, is_unsafe, prepare, results, safety, to_raw, write_back, write_output,
 };
+use crate::emit::rust::context::Context;
+use crate::emit::rust::names;
 use crate::emit::rust::table::signature::{last_release, signatures};
 use crate::emit::rust::types::api_type::{constant, status_value, value};
 use crate::emit::rust::types::args;
 use crate::emit::rust::types::raw_types::{convention, raw_param, raw_result};
-use crate::emit::rust::{Context, names};
 use crate::model::{Absent, Constant, Function, Param, ReleaseId, ResultKind, Ty, TypeKind};
 use crate::sdk::SdkApi;
 

@@ -8,7 +8,8 @@ use quote::quote;
 use super::form::{Form, is_fallible, output_type, outputs, parameters, return_type};
 use crate::emit::rust::doc::{doc, field_doc};
 
-use crate::emit::rust::{Context, names, text};
+use crate::emit::rust::context::Context;
+use crate::emit::rust::{names, text};
 use crate::model::{FallbackKind, Function, GroupId, Interface, InterfaceKind, Need, Param, Spec};
 
 /// Emits the single trait of an interface.

@@ -5,12 +5,11 @@ use std::collections::BTreeSet;
 use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote};
 
-use super::signature::attribute_type;
 use super::{methods, names};
 use crate::emit::emitter::{EmitError, Emitter, Job};
 use crate::emit::rust::attribute::constant;
 use crate::emit::rust::doc::{markdown, of_file};
-use crate::emit::rust::group_files;
+use crate::emit::rust::files::group_files;
 use crate::emit::rust::text::imports::Used;
 use crate::grammar::outputs::{self, OutputKind};
 use crate::model::{Attribute, AttributeType, AttributeValue, Method, OperatorGroup, Operators, OutputPlace};
@@ -151,6 +150,19 @@ fn zero(ty: AttributeType) -> AttributeValue {
         AttributeType::Numbers => AttributeValue::Numbers(Vec::new()),
         AttributeType::Text => AttributeValue::Text(String::new()),
         AttributeType::Texts => AttributeValue::Texts(Vec::new()),
+    }
+}
+
+/// Emits the type of an attribute, with the lifetime of what it borrows if the place needs one.
+pub(super) fn attribute_type(ty: AttributeType, lifetime: Option<TokenStream>) -> TokenStream {
+    match ty {
+        AttributeType::Bool => quote!(bool),
+        AttributeType::I64 => quote!(i64),
+        AttributeType::F64 => quote!(f64),
+        AttributeType::Integers => quote!(&#lifetime [i64]),
+        AttributeType::Numbers => quote!(&#lifetime [f64]),
+        AttributeType::Text => quote!(&#lifetime str),
+        AttributeType::Texts => quote!(&#lifetime [&#lifetime str]),
     }
 }
 

@@ -7,10 +7,12 @@ use quote::{format_ident, quote};
 
 use super::attributes::StructNames;
 use super::expression::{bound, expression, number};
+use super::loops::call;
 use super::reductions;
 use crate::emit::descriptions::operator::equation;
 use crate::emit::emitter::{EmitError, Emitter, Job};
-use crate::emit::rust::{group_files, names};
+use crate::emit::rust::files::group_files;
+use crate::emit::rust::names;
 use crate::formula::{Elements, Expr, ExprKind, Variable};
 use crate::grammar::outputs::{self, OutputKind};
 use crate::model::{
@@ -214,38 +216,4 @@ fn whole_function(expr: &Expr) -> Option<proc_macro2::Ident> {
     let ExprKind::Call(function, arguments) = &expr.kind else { return None };
     let is_input = matches!(arguments[..], [Expr { kind: ExprKind::Variable(Variable::Input(_)), .. }]);
     (is_input && OF_SLICES.contains(&function.name)).then(|| format_ident!("{}_all", function.name))
-}
-
-/// Emits the call of the engine for elementwise operators, with a loop for each type that it computes with.
-pub(super) fn call(
-    elements: Elements,
-    out: &proc_macro2::Ident,
-    tensors: &[TokenStream],
-    attributes: &[(proc_macro2::Ident, AttributeType)],
-) -> TokenStream {
-    // A function alone would be called through a shim, which the compiler does not inline into the loops for wide vectors.
-    let names: Vec<_> = attributes.iter().map(|(name, _)| quote!(#name)).collect();
-    let each = |ty: TokenStream| {
-        let body = match attributes.iter().position(|(_, ty)| *ty == AttributeType::Bool) {
-            // A loop for each value: one loop for both would compute both choices for each element.
-            Some(index) => {
-                let [yes, no] = [true, false].map(|value| {
-                    let mut names = names.clone();
-                    names[index] = quote!(#value);
-                    quote!(each::<#ty>(results, operands #(, #names)*))
-                });
-                let name = &names[index];
-                quote!(if #name { #yes } else { #no })
-            }
-            None => quote!(each::<#ty>(results, operands #(, #names)*)),
-        };
-        quote!(#[inline(always)] |results, operands| #body)
-    };
-    let (floats, whole) = ([each(quote!(f32)), each(quote!(f64))], each(quote!(Wrapping<i64>)));
-    let (engine, loops) = match elements {
-        Elements::Floats => (format_ident!("float"), quote!(#(#floats),*)),
-        Elements::Both => (format_ident!("numeric"), quote!(#whole, #(#floats),*)),
-        Elements::Integers => (format_ident!("whole"), quote!(#whole)),
-    };
-    quote!(elementwise::#engine(#out, [#(#tensors),*], #loops))
 }

@@ -5,6 +5,7 @@ mod attributes;
 mod expression;
 mod formulas;
 mod list;
+mod loops;
 mod plans;
 mod reductions;
 mod signature;
@@ -22,7 +23,8 @@ pub use traits::OperatorTraits;
 use proc_macro2::{Ident, TokenStream};
 
 use crate::emit::emitter::{EmitError, Job};
-use crate::emit::rust::{group_files, names};
+use crate::emit::rust::files::group_files;
+use crate::emit::rust::names;
 use crate::model::{Method, OperatorGroup, Operators};
 use crate::out::Output;
 use crate::text::count;

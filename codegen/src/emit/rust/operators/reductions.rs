@@ -5,7 +5,7 @@ use quote::{format_ident, quote};
 
 use super::attributes::struct_name;
 use super::expression::{bound, expression, number};
-use super::formulas::call;
+use super::loops::call;
 use crate::emit::descriptions::operator::reduction_equation;
 use crate::emit::rust::doc::markdown;
 use crate::emit::rust::names;

@@ -3,9 +3,9 @@
 use proc_macro2::TokenStream;
 use quote::quote;
 
-use super::attributes::{borrows, struct_name};
+use super::attributes::{attribute_type, borrows, struct_name};
 use super::names;
-use crate::model::{Arity, AttributeType, Method, ParameterKind};
+use crate::model::{Arity, Method, ParameterKind};
 
 /// Returns true if a method has more parameters than the linter accepts without a reason.
 pub(super) fn is_long(method: &Method) -> bool {
@@ -58,18 +58,5 @@ fn input_type(arity: Arity) -> TokenStream {
         Arity::Optional => quote!(Option<&TensorRef<'_>>),
         Arity::List => quote!(&[TensorRef<'_>]),
         Arity::OptionalList => quote!(Option<&[TensorRef<'_>]>),
-    }
-}
-
-/// Emits the type of an attribute, with the lifetime of what it borrows if the place needs one.
-pub(super) fn attribute_type(ty: AttributeType, lifetime: Option<TokenStream>) -> TokenStream {
-    match ty {
-        AttributeType::Bool => quote!(bool),
-        AttributeType::I64 => quote!(i64),
-        AttributeType::F64 => quote!(f64),
-        AttributeType::Integers => quote!(&#lifetime [i64]),
-        AttributeType::Numbers => quote!(&#lifetime [f64]),
-        AttributeType::Text => quote!(&#lifetime str),
-        AttributeType::Texts => quote!(&#lifetime [&#lifetime str]),
     }
 }

@@ -3,10 +3,11 @@
 use proc_macro2::TokenStream;
 use quote::{ToTokens, quote};
 
+use crate::emit::rust::context::Context;
 use crate::emit::rust::doc::doc;
 use crate::emit::rust::method::form::parameters;
 use crate::emit::rust::method::traits::signature;
-use crate::emit::rust::{Context, names};
+use crate::emit::rust::names;
 use crate::model::Function;
 
 pub fn emit(context: Context) -> TokenStream {

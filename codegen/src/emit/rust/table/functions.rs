@@ -3,8 +3,9 @@
 use proc_macro2::TokenStream;
 use quote::quote;
 
+use crate::emit::rust::context::Context;
 use crate::emit::rust::doc::doc;
-use crate::emit::rust::{Context, names};
+use crate::emit::rust::names;
 
 use super::trait_table::SlotFilled;
 

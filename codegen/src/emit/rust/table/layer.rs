@@ -4,10 +4,11 @@ use crate::emit::rust::types::api_type;
 use proc_macro2::TokenStream;
 use quote::quote;
 
+use crate::emit::rust::context::Context;
 use crate::emit::rust::method::form::{Form, Output, is_fallible, outputs};
 use crate::emit::rust::method::pieces::{alone, reached};
 use crate::emit::rust::method::traits::signature;
-use crate::emit::rust::{Context, names};
+use crate::emit::rust::names;
 use crate::model::{Carrier, Function, Param, ResultKind, Ty, TypeKind};
 
 pub fn emit(context: Context) -> TokenStream {

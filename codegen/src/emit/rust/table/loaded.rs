@@ -5,10 +5,11 @@ use proc_macro2::TokenStream;
 use quote::quote;
 
 use super::loaded_method::method;
-use crate::abi;
+use crate::emit::rust::context::Context;
 use crate::emit::rust::method::error_object;
-use crate::emit::rust::{Context, names};
+use crate::emit::rust::names;
 use crate::model::Extension;
+use crate::model::abi;
 
 pub fn emit(context: Context) -> TokenStream {
     let name = names::trait_of(context.interface);

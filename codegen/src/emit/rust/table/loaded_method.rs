@@ -6,12 +6,13 @@ use quote::quote;
 
 use super::layer::default_value;
 use super::signature::{self, for_each_signature, signatures};
+use crate::emit::rust::context::Context;
 use crate::emit::rust::method::form::{Form, Output, assemble, outputs};
 use crate::emit::rust::method::pieces::to_raw;
 use crate::emit::rust::method::traits;
+use crate::emit::rust::names;
 use crate::emit::rust::types::api_type::{status_value, value};
 use crate::emit::rust::types::args;
-use crate::emit::rust::{Context, names};
 use crate::model::{Carrier, Extent, Function, Param, ParamId, ReleaseId, ResultKind, Ty, TypeKind};
 
 /// Emits a method of `Loaded`, which calls the function in the slot.

@@ -7,9 +7,10 @@ use quote::{format_ident, quote};
 
 use super::releases::{Layout, layouts, release_enum};
 use super::signature::{self, for_each_signature};
-use crate::abi;
+use crate::emit::rust::context::Context;
 use crate::emit::rust::method::thunk::thunk_name;
-use crate::emit::rust::{Context, names};
+use crate::emit::rust::names;
+use crate::model::abi;
 use crate::model::{Extension, OwnedTable, Plugin, Table, TypeKind};
 
 pub fn emit(context: Context, table: &Table) -> TokenStream {

@@ -5,7 +5,8 @@ use proc_macro2::TokenStream;
 use quote::quote;
 
 use super::signature::{self, for_each_signature};
-use crate::emit::rust::{Context, names};
+use crate::emit::rust::context::Context;
+use crate::emit::rust::names;
 use crate::model::{Direction, Function, Param, ResultKind, Ty, TypeKind};
 
 /// Emits a method that calls a slot with arguments as numbers.

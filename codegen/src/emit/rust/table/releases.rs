@@ -3,8 +3,9 @@
 use proc_macro2::{Ident, TokenStream};
 use quote::quote;
 
-use crate::abi::{self, MemberKind};
-use crate::emit::rust::{Context, names};
+use crate::emit::rust::context::Context;
+use crate::emit::rust::names;
+use crate::model::abi::{self, MemberKind};
 use crate::model::{ReleaseId, Table, TypeKind};
 
 /// A layout of the table: that of a release, or the only one.

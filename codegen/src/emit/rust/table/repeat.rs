@@ -5,9 +5,10 @@ use quote::quote;
 
 use super::layer::{reads_result, updates};
 use crate::emit::c::sdk_call_types;
+use crate::emit::rust::context::Context;
 use crate::emit::rust::method::form::{Form, element, is_fallible};
+use crate::emit::rust::names;
 use crate::emit::rust::types::api_type::value;
-use crate::emit::rust::{Context, names};
 use crate::model::{Carrier, Extent, Function, Param, Ty, TypeKind};
 use crate::sdk::{Handle, SdkApi};
 

@@ -4,8 +4,9 @@ use heck::ToPascalCase;
 use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote};
 
+use crate::emit::rust::context::Context;
+use crate::emit::rust::names;
 use crate::emit::rust::types::raw_types::function_pointer;
-use crate::emit::rust::{Context, names};
 use crate::model::{Function, ReleaseId};
 
 /// Emits the start of the module `signature`, and its content.

@@ -3,7 +3,8 @@
 use proc_macro2::{Literal, TokenStream};
 use quote::quote;
 
-use crate::emit::rust::{Context, names};
+use crate::emit::rust::context::Context;
+use crate::emit::rust::names;
 use crate::model::{Constant, HandleForm, Param, Space, StatusValue, Ty, TypeId, TypeKind};
 
 /// Returns true if C passes a handle as `Name*`.

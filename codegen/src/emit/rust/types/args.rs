@@ -4,16 +4,17 @@
 //! the spec's default or zero, and outputs are written to a local variable.
 
 use super::api_type::constant;
-use super::ffi::{Member, layout_struct};
+use super::layout::{Member, layout_struct};
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
 
 use super::raw_types::{raw_param, raw_written};
-use crate::abi::{self, ArgsMember};
+use crate::emit::rust::context::Context;
 use crate::emit::rust::doc::{doc, field_text};
 use crate::emit::rust::method::form::{Form, Output};
 use crate::emit::rust::method::pieces::to_raw;
-use crate::emit::rust::{Context, names};
+use crate::emit::rust::names;
+use crate::model::abi::{self, ArgsMember};
 use crate::model::{Absent, ArgsStruct, Constant, Direction, Function, Param};
 
 /// Emits the structs whose members are the parameters of a function.

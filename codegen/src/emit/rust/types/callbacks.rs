@@ -5,9 +5,10 @@ use quote::quote;
 
 use super::api_type::{scalar, value};
 use super::raw_types::{raw_param, raw_path};
+use crate::emit::rust::context::Context;
 use crate::emit::rust::doc::doc;
 use crate::emit::rust::method::pieces::from_raw;
-use crate::emit::rust::{Context, names};
+use crate::emit::rust::names;
 use crate::model::{Direction, Param, Ty, Type, TypeKind};
 
 /// Emits the type of a callback with its context pointer. Its values can be called, and sent to another thread.

@@ -5,8 +5,9 @@ use proc_macro2::{Literal, TokenStream};
 use quote::quote;
 
 use super::api_type::{is_by_pointer, scalar, type_path};
+use crate::emit::rust::context::Context;
 use crate::emit::rust::doc::doc;
-use crate::emit::rust::{Context, names};
+use crate::emit::rust::names;
 use crate::model::{EnumValue, GroupId, Meaning, Representation, Type, TypeId, TypeKind};
 
 pub fn emit(context: Context) -> TokenStream {

@@ -7,7 +7,8 @@ use quote::quote;
 
 use super::api_type::scalar;
 use super::raw_types::ffi_path;
-use crate::emit::rust::{Context, names};
+use crate::emit::rust::context::Context;
+use crate::emit::rust::names;
 use crate::model::{Function, Param, ResultKind, Ty, TypeKind};
 
 /// Returns the parameters of a function: their names and types.

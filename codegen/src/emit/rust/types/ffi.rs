@@ -1,15 +1,17 @@
 //! The raw ABI: names and layouts as in C.
 
 use super::args;
-use proc_macro2::{Ident, TokenStream};
+use proc_macro2::TokenStream;
 use quote::quote;
 
 use super::api_type::scalar;
+use super::layout::{Member, layout_struct};
 use super::raw_types::{ffi_path, raw_element, raw_param};
-use crate::abi;
+use crate::emit::rust::context::Context;
 use crate::emit::rust::doc::{doc, field_doc, field_text};
+use crate::emit::rust::names;
 use crate::emit::rust::table::signature;
-use crate::emit::rust::{Context, names};
+use crate::model::abi;
 use crate::model::{
     Extension, Extent, HandleForm, Length, Param, Release, ReleaseId, Type, TypeId, TypeKind,
 };
@@ -115,41 +117,6 @@ pub fn struct_path(context: Context, id: TypeId, release: &TokenStream) -> Token
 
 fn depends_on_release(fields: &[Param]) -> bool {
     fields.iter().any(|field| field.availability != crate::model::Availability::default())
-}
-
-/// A member of a struct of the ABI.
-pub struct Member {
-    pub name: Ident,
-    pub ty: TokenStream,
-    pub docs: String,
-    /// Bytes from the start of the struct, if they are asserted.
-    pub offset: Option<u64>,
-}
-
-/// Emits a struct of the ABI, and assertions of its layout.
-pub fn layout_struct(name: &Ident, docs: &TokenStream, members: &[Member], size: u64) -> TokenStream {
-    let size = names::number(size);
-    let fields = members.iter().map(|Member { name, ty, docs, .. }| {
-        let docs = doc(docs, "");
-        quote! { #docs pub #name: #ty, }
-    });
-    let asserts = members.iter().filter_map(|Member { name: field, offset, .. }| {
-        let offset = names::number((*offset)?);
-        Some(quote! { ::core::assert!(::core::mem::offset_of!(#name, #field) == #offset); })
-    });
-    quote! {
-        #docs
-        #[derive(Clone, Copy, Debug)]
-        #[repr(C)]
-        pub struct #name {
-            #(#fields)*
-        }
-
-        const _: () = {
-            ::core::assert!(::core::mem::size_of::<#name>() == #size);
-            #(#asserts)*
-        };
-    }
 }
 
 fn emit_struct(context: Context, ty: &Type, fields: &[Param], release: Option<ReleaseId>) -> TokenStream {

@@ -6,4 +6,5 @@ pub mod callbacks;
 pub mod declarations;
 pub mod erased;
 pub mod ffi;
+mod layout;
 pub mod raw_types;

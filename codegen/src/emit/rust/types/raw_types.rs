@@ -4,7 +4,8 @@ use proc_macro2::TokenStream;
 use quote::quote;
 
 use super::api_type::{is_by_pointer, scalar, type_path};
-use crate::emit::rust::{Context, names};
+use crate::emit::rust::context::Context;
+use crate::emit::rust::names;
 use crate::model::{
     Direction, Function, HandleForm, Length, Param, ReleaseId, ResultKind, Role, Ty, TypeId, TypeKind,
 };

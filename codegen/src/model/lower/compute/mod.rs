@@ -11,7 +11,8 @@ use crate::model::{
     Arity, Callee, ComputeKind, ComputeValue, InterfaceKind, Method, OperatorCall, OperatorId, Operators,
     Param, ParamId, Spec, Step, Target, TensorName, Work,
 };
-use crate::source::{Node, Sources, Span};
+use crate::source::{Sources, Span};
+use crate::yaml::Node;
 pub(super) use sequence::sequences;
 use syntax::{Word, Written, WrittenCall, WrittenTarget, WrittenValue};
 

@@ -4,7 +4,8 @@ use super::{Methods, ResolvedParam, Resolver};
 use crate::diagnostic::{Code, Diagnostic, Diagnostics};
 use crate::model::lower::{OperatorTrees, text};
 use crate::model::{Arity, Operator, Operators, ParamId, Parameter, ParameterKind, Step, Target, TensorName};
-use crate::source::{Node, Sources};
+use crate::source::Sources;
+use crate::yaml::Node;
 
 /// Resolves the sequences of all operators.
 pub(in super::super) fn sequences(

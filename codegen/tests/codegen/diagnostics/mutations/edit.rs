@@ -2,7 +2,8 @@
 
 use std::ops::Range;
 
-use codegen::source::{At, Node};
+use codegen::source::At;
+use codegen::yaml::Node;
 
 /// Replacements of ranges of a text.
 #[derive(Clone, Debug)]

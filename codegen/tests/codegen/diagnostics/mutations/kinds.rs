@@ -1,6 +1,7 @@
 //! The kinds of slips: each changes the meaning of an entry, and nothing else.
 
-use codegen::source::{At, Node};
+use codegen::source::At;
+use codegen::yaml::Node;
 
 use super::edit::{Edit, add_key, drop_item, drop_key, rename_key, set};
 

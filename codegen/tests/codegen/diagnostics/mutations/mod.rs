@@ -14,7 +14,8 @@ use std::thread;
 
 use codegen::diagnostic::Diagnostics;
 use codegen::load;
-use codegen::source::{FileId, Node, parse};
+use codegen::source::FileId;
+use codegen::yaml::{Node, parse};
 
 use kinds::{Entry, HEADERS, KINDS};
 

@@ -9,13 +9,14 @@ mod status;
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
 
+use crate::emit::rust::context::Context;
 use crate::emit::rust::doc::doc;
 use crate::emit::rust::method::form::{Form, Output};
 use crate::emit::rust::method::pieces::{
     Report, argument, is_unsafe, place_of, prepare, results, safety, write_back, write_output,
 };
+use crate::emit::rust::names;
 use crate::emit::rust::types::raw_types::raw_param;
-use crate::emit::rust::{Context, names};
 use crate::model::{Direction, Extent, Function, Param};
 use crate::sdk::{ANSWER, Handle, PLUGIN, SdkApi};
 use callback::Translated;

@@ -58,14 +58,14 @@ macro_rules! shapes {
         }
     )*) => {$(
         $(#[doc = $about])*
-        $visible static $shape: $crate::source::shape::Shape = $crate::source::shape::Shape {
+        $visible static $shape: $crate::yaml::shape::Shape = $crate::yaml::shape::Shape {
             name: $name,
             keys: &[$(shapes!(@key $key [$($doc)*] $($value)?)),*],
         };
     )*};
     (@key $key:ident []) => { $key };
     (@key $key:ident [$($doc:literal)*] $value:expr) => {
-        $crate::source::shape::Key {
+        $crate::yaml::shape::Key {
             name: stringify!($key),
             doc: concat!($($doc),*).trim_ascii_start(),
             ..$value
@@ -323,7 +323,7 @@ fn explain(diagnostic: Diagnostic, misread: Misread) -> Diagnostic {
 
 fn check_name(
     name: &str,
-    span: super::Span,
+    span: crate::source::Span,
     rule: fn(&str) -> bool,
     style: &str,
     diagnostics: &mut Diagnostics,

@@ -1,12 +1,6 @@
-//! Reads YAML, and keeps the location of each value. Does not interpret the spec.
-
-mod node;
-pub mod shape;
-pub mod text;
+//! The files of a spec, and places in them.
 
 use std::path::{Path, PathBuf};
-
-pub use node::{Content, Misread, Node, parse};
 
 /// Index of a [`SourceFile`] in [`Sources`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

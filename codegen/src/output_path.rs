@@ -1,5 +1,8 @@
 //! Paths of outputs: relative to the output root, with `/` between the parts, and never out of it.
 
+/// The folder of the lists of outputs, below the output root.
+pub const FOLDER: &str = ".codegen";
+
 /// The reason for which a path names no place inside the output root.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PathError {

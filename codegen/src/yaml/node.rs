@@ -8,8 +8,8 @@ use serde_saphyr::options::DuplicateKeyPolicy;
 use serde_saphyr::{Error, Spanned};
 
 use super::text::{indenting_tab, traces};
-use super::{At, FileId, Span};
 use crate::diagnostic::{Code, Diagnostic, Diagnostics};
+use crate::source::{At, FileId, Span};
 
 /// A YAML value with its location.
 #[derive(Clone, Debug)]

@@ -3,8 +3,8 @@
 use std::io;
 use std::string::FromUtf8Error;
 
-use super::{FileId, Span};
 use crate::diagnostic::{Code, Diagnostic};
+use crate::source::{FileId, Span};
 
 /// The text of a file, and its encoding.
 #[derive(Debug, PartialEq, Eq)]
