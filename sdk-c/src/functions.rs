@@ -267,8 +267,8 @@ pub unsafe extern "C" fn tenon_get_device(
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = |this: &dyn Device| unsafe {
         support::place::<Status, _>("device", device)?;
-        let result = this.get_device()?;
-        device.write(crate::call::device_of_same(plugin, result)?);
+        let returned = this.get_device()?;
+        device.write(crate::call::device_of_same(plugin, returned)?);
         Ok(())
     };
     crate::call::on_plugin(plugin, Function::GetDevice, body)
@@ -296,8 +296,8 @@ pub unsafe extern "C" fn tenon_get_device_count(plugin: crate::PluginHandle, cou
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = |this: &dyn Device| unsafe {
         support::place::<Status, _>("count", count)?;
-        let result = this.get_device_count()?;
-        count.write(result);
+        let returned = this.get_device_count()?;
+        count.write(returned);
         Ok(())
     };
     crate::call::on_plugin(plugin, Function::GetDeviceCount, body)
@@ -312,12 +312,12 @@ pub unsafe extern "C" fn tenon_get_device_list(plugin: crate::PluginHandle, devi
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = |this: &dyn Device| unsafe {
         support::place::<Status, _>("devices", devices)?;
-        let result = this.get_device_list()?;
+        let returned = this.get_device_list()?;
         let expected = Device::get_device_count(this)?;
         support::write_elements::<Status, _>(
             "devices",
             devices.cast::<usize>(),
-            &result,
+            &returned,
             ("get_device_count", expected),
         )?;
         Ok(())
@@ -337,8 +337,8 @@ pub unsafe extern "C" fn tenon_get_compute_capability(
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = |this: &dyn Device, device: DeviceId| unsafe {
         support::place::<Status, _>("compute_capability", compute_capability)?;
-        let result = this.get_compute_capability(device)?;
-        compute_capability.write(result);
+        let returned = this.get_compute_capability(device)?;
+        compute_capability.write(returned);
         Ok(())
     };
     crate::call::on_device(device, Function::GetComputeCapability, body)
@@ -356,8 +356,8 @@ pub unsafe extern "C" fn tenon_get_runtime_version(
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = |this: &dyn Device, device: DeviceId| unsafe {
         support::place::<Status, _>("version", version)?;
-        let result = this.get_runtime_version(device)?;
-        version.write(result);
+        let returned = this.get_runtime_version(device)?;
+        version.write(returned);
         Ok(())
     };
     crate::call::on_device(device, Function::GetRuntimeVersion, body)
@@ -375,8 +375,8 @@ pub unsafe extern "C" fn tenon_get_driver_version(
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = |this: &dyn Device, device: DeviceId| unsafe {
         support::place::<Status, _>("version", version)?;
-        let result = this.get_driver_version(device)?;
-        version.write(result);
+        let returned = this.get_driver_version(device)?;
+        version.write(returned);
         Ok(())
     };
     crate::call::on_device(device, Function::GetDriverVersion, body)
@@ -395,11 +395,11 @@ pub unsafe extern "C" fn tenon_device_memory_allocate(
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = |this: &dyn Device, device: DeviceId| unsafe {
         support::place::<Status, _>("ptr", ptr)?;
-        let result = this.device_memory_allocate(device, size)?;
-        if result.is_null() && size > 0 {
+        let returned = this.device_memory_allocate(device, size)?;
+        if returned.is_null() && size > 0 {
             return Err(crate::call::Failure::OutOfMemory { bytes: size });
         }
-        ptr.write(result.as_ptr());
+        ptr.write(returned.as_ptr());
         Ok(())
     };
     crate::call::on_device(device, Function::DeviceMemoryAllocate, body)
@@ -456,11 +456,11 @@ pub unsafe extern "C" fn tenon_host_memory_allocate(
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = |this: &dyn Device, device: DeviceId| unsafe {
         support::place::<Status, _>("ptr", ptr)?;
-        let result = this.host_memory_allocate(device, size)?;
-        if result.is_null() && size > 0 {
+        let returned = this.host_memory_allocate(device, size)?;
+        if returned.is_null() && size > 0 {
             return Err(crate::call::Failure::OutOfMemory { bytes: size });
         }
-        ptr.write(result.as_ptr());
+        ptr.write(returned.as_ptr());
         Ok(())
     };
     crate::call::on_device(device, Function::HostMemoryAllocate, body)
@@ -497,11 +497,11 @@ pub unsafe extern "C" fn tenon_unified_memory_allocate(
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = |this: &dyn Device, device: DeviceId| unsafe {
         support::place::<Status, _>("ptr", ptr)?;
-        let result = this.unified_memory_allocate(device, size)?;
-        if result.is_null() && size > 0 {
+        let returned = this.unified_memory_allocate(device, size)?;
+        if returned.is_null() && size > 0 {
             return Err(crate::call::Failure::OutOfMemory { bytes: size });
         }
-        ptr.write(result.as_ptr());
+        ptr.write(returned.as_ptr());
         Ok(())
     };
     crate::call::on_device(device, Function::UnifiedMemoryAllocate, body)
@@ -731,9 +731,9 @@ pub unsafe extern "C" fn tenon_device_memory_stats(
     let body = |this: &dyn Device, device: DeviceId| unsafe {
         support::place::<Status, _>("total_memory", total_memory)?;
         support::place::<Status, _>("free_memory", free_memory)?;
-        let result = this.device_memory_stats(device)?;
-        total_memory.write(result.total_memory);
-        free_memory.write(result.free_memory);
+        let returned = this.device_memory_stats(device)?;
+        total_memory.write(returned.total_memory);
+        free_memory.write(returned.free_memory);
         Ok(())
     };
     crate::call::on_device(device, Function::DeviceMemoryStats, body)
@@ -776,8 +776,8 @@ pub unsafe extern "C" fn tenon_device_min_chunk_size(
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = |this: &dyn Device, device: DeviceId| unsafe {
         support::place::<Status, _>("count", count)?;
-        let result = this.device_min_chunk_size(device)?;
-        count.write(result);
+        let returned = this.device_min_chunk_size(device)?;
+        count.write(returned);
         Ok(())
     };
     crate::call::on_device(device, Function::DeviceMinChunkSize, body)
@@ -795,8 +795,8 @@ pub unsafe extern "C" fn tenon_device_max_chunk_size(
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = |this: &dyn Device, device: DeviceId| unsafe {
         support::place::<Status, _>("count", count)?;
-        let result = this.device_max_chunk_size(device)?;
-        count.write(result);
+        let returned = this.device_max_chunk_size(device)?;
+        count.write(returned);
         Ok(())
     };
     crate::call::on_device(device, Function::DeviceMaxChunkSize, body)
@@ -814,8 +814,8 @@ pub unsafe extern "C" fn tenon_device_max_alloc_size(
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = |this: &dyn Device, device: DeviceId| unsafe {
         support::place::<Status, _>("count", count)?;
-        let result = this.device_max_alloc_size(device)?;
-        count.write(result);
+        let returned = this.device_max_alloc_size(device)?;
+        count.write(returned);
         Ok(())
     };
     crate::call::on_device(device, Function::DeviceMaxAllocSize, body)
@@ -833,8 +833,8 @@ pub unsafe extern "C" fn tenon_device_extra_padding_size(
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = |this: &dyn Device, device: DeviceId| unsafe {
         support::place::<Status, _>("size", size)?;
-        let result = this.device_extra_padding_size(device)?;
-        size.write(result);
+        let returned = this.device_extra_padding_size(device)?;
+        size.write(returned);
         Ok(())
     };
     crate::call::on_device(device, Function::DeviceExtraPaddingSize, body)
@@ -852,8 +852,8 @@ pub unsafe extern "C" fn tenon_device_init_alloc_size(
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = |this: &dyn Device, device: DeviceId| unsafe {
         support::place::<Status, _>("size", size)?;
-        let result = this.device_init_alloc_size(device)?;
-        size.write(result);
+        let returned = this.device_init_alloc_size(device)?;
+        size.write(returned);
         Ok(())
     };
     crate::call::on_device(device, Function::DeviceInitAllocSize, body)
@@ -868,8 +868,8 @@ pub unsafe extern "C" fn tenon_device_realloc_size(device: crate::DeviceHandle, 
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = |this: &dyn Device, device: DeviceId| unsafe {
         support::place::<Status, _>("size", size)?;
-        let result = this.device_realloc_size(device)?;
-        size.write(result);
+        let returned = this.device_realloc_size(device)?;
+        size.write(returned);
         Ok(())
     };
     crate::call::on_device(device, Function::DeviceReallocSize, body)
@@ -887,8 +887,8 @@ pub unsafe extern "C" fn tenon_create_stream(
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = |this: &dyn Device, device: DeviceId| unsafe {
         support::place::<Status, _>("stream", stream)?;
-        let result = this.create_stream(device)?;
-        stream.write(result.as_raw());
+        let returned = this.create_stream(device)?;
+        stream.write(returned.as_raw());
         Ok(())
     };
     crate::call::on_device(device, Function::CreateStream, body)
@@ -922,8 +922,8 @@ pub unsafe extern "C" fn tenon_query_stream(
     let body = |this: &dyn Device, device: DeviceId| unsafe {
         let stream = Stream::from_raw(stream);
         support::place::<Status, _>("answer", answer)?;
-        let result = this.query_stream(device, stream)?;
-        answer.write(result);
+        let returned = this.query_stream(device, stream)?;
+        answer.write(returned);
         Ok(())
     };
     crate::call::on_device(device, Function::QueryStream, body)
@@ -1010,8 +1010,8 @@ pub unsafe extern "C" fn tenon_create_event(device: crate::DeviceHandle, event: 
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = |this: &dyn Device, device: DeviceId| unsafe {
         support::place::<Status, _>("event", event)?;
-        let result = this.create_event(device)?;
-        event.write(result.as_raw());
+        let returned = this.create_event(device)?;
+        event.write(returned.as_raw());
         Ok(())
     };
     crate::call::on_device(device, Function::CreateEvent, body)
@@ -1067,8 +1067,8 @@ pub unsafe extern "C" fn tenon_query_event(
         support::refuse_null::<Status>("event", event.is_null())?;
         let event = Event::from_raw(event);
         support::place::<Status, _>("answer", answer)?;
-        let result = this.query_event(device, event)?;
-        answer.write(result);
+        let returned = this.query_event(device, event)?;
+        answer.write(returned);
         Ok(())
     };
     crate::call::on_device(device, Function::QueryEvent, body)
@@ -1107,8 +1107,8 @@ pub unsafe extern "C" fn tenon_event_elapsed_time(
         support::refuse_null::<Status>("end", end.is_null())?;
         let end = Event::from_raw(end);
         support::place::<Status, _>("elapsed", elapsed)?;
-        let result = this.event_elapsed_time(device, start, end)?;
-        elapsed.write(result);
+        let returned = this.event_elapsed_time(device, start, end)?;
+        elapsed.write(returned);
         Ok(())
     };
     crate::call::on_device(device, Function::EventElapsedTime, body)
@@ -1143,8 +1143,8 @@ pub unsafe extern "C" fn tenon_get_multi_process(
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = |this: &dyn Device, device: DeviceId| unsafe {
         support::place::<Status, _>("multi_process", multi_process)?;
-        let result = this.get_multi_process(device)?;
-        multi_process.write(result);
+        let returned = this.get_multi_process(device)?;
+        multi_process.write(returned);
         Ok(())
     };
     crate::call::on_device(device, Function::GetMultiProcess, body)
@@ -1162,8 +1162,8 @@ pub unsafe extern "C" fn tenon_get_max_threads_per_mp(
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = |this: &dyn Device, device: DeviceId| unsafe {
         support::place::<Status, _>("threads_per_mp", threads_per_mp)?;
-        let result = this.get_max_threads_per_mp(device)?;
-        threads_per_mp.write(result);
+        let returned = this.get_max_threads_per_mp(device)?;
+        threads_per_mp.write(returned);
         Ok(())
     };
     crate::call::on_device(device, Function::GetMaxThreadsPerMp, body)
@@ -1181,8 +1181,8 @@ pub unsafe extern "C" fn tenon_get_max_threads_per_block(
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = |this: &dyn Device, device: DeviceId| unsafe {
         support::place::<Status, _>("threads_per_block", threads_per_block)?;
-        let result = this.get_max_threads_per_block(device)?;
-        threads_per_block.write(result);
+        let returned = this.get_max_threads_per_block(device)?;
+        threads_per_block.write(returned);
         Ok(())
     };
     crate::call::on_device(device, Function::GetMaxThreadsPerBlock, body)
@@ -1200,8 +1200,8 @@ pub unsafe extern "C" fn tenon_get_max_grid_dim_size(
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = |this: &dyn Device, device: DeviceId| unsafe {
         support::place::<Status, _>("grid_dim_size", grid_dim_size)?;
-        let result = this.get_max_grid_dim_size(device)?;
-        grid_dim_size.cast::<[u32; 3]>().write(result);
+        let returned = this.get_max_grid_dim_size(device)?;
+        grid_dim_size.cast::<[u32; 3]>().write(returned);
         Ok(())
     };
     crate::call::on_device(device, Function::GetMaxGridDimSize, body)
@@ -1219,8 +1219,8 @@ pub unsafe extern "C" fn tenon_is_float16_supported(
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = |this: &dyn Device, device: DeviceId| unsafe {
         support::place::<Status, _>("supported", supported)?;
-        let result = this.is_float16_supported(device)?;
-        supported.write(result);
+        let returned = this.is_float16_supported(device)?;
+        supported.write(returned);
         Ok(())
     };
     crate::call::on_device(device, Function::IsFloat16Supported, body)
@@ -1238,8 +1238,8 @@ pub unsafe extern "C" fn tenon_is_bfloat16_supported(
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = |this: &dyn Device, device: DeviceId| unsafe {
         support::place::<Status, _>("supported", supported)?;
-        let result = this.is_bfloat16_supported(device)?;
-        supported.write(result);
+        let returned = this.is_bfloat16_supported(device)?;
+        supported.write(returned);
         Ok(())
     };
     crate::call::on_device(device, Function::IsBfloat16Supported, body)
@@ -1254,8 +1254,8 @@ pub unsafe extern "C" fn tenon_is_dnn_supported(device: crate::DeviceHandle, sup
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = |this: &dyn Device, device: DeviceId| unsafe {
         support::place::<Status, _>("supported", supported)?;
-        let result = this.is_dnn_supported(device)?;
-        supported.write(result);
+        let returned = this.is_dnn_supported(device)?;
+        supported.write(returned);
         Ok(())
     };
     crate::call::on_device(device, Function::IsDnnSupported, body)
@@ -1281,8 +1281,8 @@ pub unsafe extern "C" fn tenon_init_eigen_device(
         let stream = Stream::from_raw(stream);
         support::refuse_null::<Status>("allocator", allocator.is_null())?;
         let allocator = Allocator::from_raw(allocator);
-        let result = this.init_eigen_device(place, stream, allocator)?;
-        eigen_device.write(result.as_raw());
+        let returned = this.init_eigen_device(place, stream, allocator)?;
+        eigen_device.write(returned.as_raw());
         Ok(())
     };
     crate::call::on_plugin(plugin, Function::InitEigenDevice, body)
@@ -1323,8 +1323,8 @@ pub unsafe extern "C" fn tenon_xccl_get_comm_name(
         support::refuse_null::<Status>("comm", comm.is_null())?;
         let comm = CollectiveComm::from_raw(comm);
         support::place::<Status, _>("comm_name", comm_name)?;
-        let result = this.xccl_get_comm_name(comm)?;
-        support::write_text::<Status>("comm_name", comm_name, 128, &result)?;
+        let returned = this.xccl_get_comm_name(comm)?;
+        support::write_text::<Status>("comm_name", comm_name, 128, &returned)?;
         Ok(())
     };
     crate::call::on_plugin(plugin, Function::XcclGetCommName, body)
@@ -1342,8 +1342,8 @@ pub unsafe extern "C" fn tenon_xccl_get_unique_id_size(
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = |this: &dyn Device| unsafe {
         support::place::<Status, _>("size", size)?;
-        let result = this.xccl_get_unique_id_size()?;
-        size.write(result);
+        let returned = this.xccl_get_unique_id_size()?;
+        size.write(returned);
         Ok(())
     };
     crate::call::on_plugin(plugin, Function::XcclGetUniqueIdSize, body)
@@ -1387,8 +1387,8 @@ pub unsafe extern "C" fn tenon_xccl_comm_init_rank(
         let unique_id =
             support::slice_mut::<Status, _>("unique_id", unique_id.data.cast::<u8>(), unique_id.sz)?;
         support::place::<Status, _>("comm", comm)?;
-        let result = this.xccl_comm_init_rank(ranks, unique_id, rank)?;
-        comm.write(result.as_raw());
+        let returned = this.xccl_comm_init_rank(ranks, unique_id, rank)?;
+        comm.write(returned.as_raw());
         Ok(())
     };
     crate::call::on_plugin(plugin, Function::XcclCommInitRank, body)
@@ -1688,8 +1688,8 @@ pub unsafe extern "C" fn tenon_profiler_initialize(
         support::refuse_null::<Status>("prof", prof.is_null())?;
         let prof = Profiler::from_raw(prof);
         support::place::<Status, _>("user_data", user_data)?;
-        let result = this.profiler_initialize(prof)?;
-        user_data.write(result.as_ptr());
+        let returned = this.profiler_initialize(prof)?;
+        user_data.write(returned.as_ptr());
         Ok(())
     };
     crate::call::on_plugin(plugin, Function::ProfilerInitialize, body)
@@ -1810,8 +1810,8 @@ pub unsafe extern "C" fn tenon_init_blas_handle(
     let body = |this: &dyn Device, device: DeviceId| unsafe {
         support::place::<Status, _>("blas_handle", blas_handle)?;
         let stream = Stream::from_raw(stream);
-        let result = this.init_blas_handle(device, stream)?;
-        blas_handle.write(result.as_raw());
+        let returned = this.init_blas_handle(device, stream)?;
+        blas_handle.write(returned.as_raw());
         Ok(())
     };
     crate::call::on_device(device, Function::InitBlasHandle, body)
@@ -1848,8 +1848,8 @@ pub unsafe extern "C" fn tenon_init_blaslt_handle(
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = |this: &dyn Device, device: DeviceId| unsafe {
         support::place::<Status, _>("blaslt_handle", blaslt_handle)?;
-        let result = this.init_blaslt_handle(device)?;
-        blaslt_handle.write(result.as_raw());
+        let returned = this.init_blaslt_handle(device)?;
+        blaslt_handle.write(returned.as_raw());
         Ok(())
     };
     crate::call::on_device(device, Function::InitBlasltHandle, body)
@@ -1951,8 +1951,8 @@ pub unsafe extern "C" fn tenon_cuda_stream_end_capture(
     let body = |this: &dyn Device, device: DeviceId| unsafe {
         let stream = Stream::from_raw(stream);
         support::place::<Status, _>("graph", graph)?;
-        let result = this.cuda_stream_end_capture(device, stream)?;
-        graph.write(result.as_raw());
+        let returned = this.cuda_stream_end_capture(device, stream)?;
+        graph.write(returned.as_raw());
         Ok(())
     };
     crate::call::on_device(device, Function::CudaStreamEndCapture, body)
@@ -2036,11 +2036,11 @@ pub unsafe extern "C" fn tenon_cuda_graph_instantiate(
         let log_buffer = support::nullable(log_buffer, |log_buffer| {
             support::slice_mut::<Status, _>("log_buffer", log_buffer.cast::<u8>(), buffer_size)
         })?;
-        let result = this.cuda_graph_instantiate(&mut graph, log_buffer)?;
+        let returned = this.cuda_graph_instantiate(&mut graph, log_buffer)?;
         place_graph.write(graph.as_raw());
-        exec.write(result.exec.as_raw());
+        exec.write(returned.exec.as_raw());
         if !error_node.is_null() {
-            error_node.write(result.error_node.as_ptr());
+            error_node.write(returned.error_node.as_ptr());
         }
         Ok(())
     };
@@ -2103,24 +2103,24 @@ pub unsafe extern "C" fn tenon_cuda_stream_capture_info(
         support::place_or_null::<Status, _>("dependencies", dependencies)?;
         support::place_or_null::<Status, _>("edge_data", edge_data)?;
         support::place_or_null::<Status, _>("num_dependencies", num_dependencies)?;
-        let result = this.cuda_stream_capture_info(device, stream)?;
+        let returned = this.cuda_stream_capture_info(device, stream)?;
         if !capture_status.is_null() {
-            capture_status.write(result.capture_status);
+            capture_status.write(returned.capture_status);
         }
         if !id.is_null() {
-            id.write(result.id);
+            id.write(returned.id);
         }
         if !graph.is_null() {
-            graph.write(result.graph.as_raw());
+            graph.write(returned.graph.as_raw());
         }
         if !dependencies.is_null() {
-            dependencies.write(result.dependencies.as_raw());
+            dependencies.write(returned.dependencies.as_raw());
         }
         if !edge_data.is_null() {
-            edge_data.write(result.edge_data.as_ptr());
+            edge_data.write(returned.edge_data.as_ptr());
         }
         if !num_dependencies.is_null() {
-            num_dependencies.write(result.num_dependencies);
+            num_dependencies.write(returned.num_dependencies);
         }
         Ok(())
     };
@@ -2142,8 +2142,8 @@ pub unsafe extern "C" fn tenon_get_parameter_setter_for_exec_graph(
         support::refuse_null::<Status>("graph", graph.is_null())?;
         let graph = Graph::from_raw(graph);
         support::place::<Status, _>("hook_manager", hook_manager)?;
-        let result = this.get_parameter_setter_for_exec_graph(graph)?;
-        hook_manager.write(result);
+        let returned = this.get_parameter_setter_for_exec_graph(graph)?;
+        hook_manager.write(returned);
         Ok(())
     };
     crate::call::on_plugin(plugin, Function::GetParameterSetterForExecGraph, body)

@@ -169,9 +169,9 @@ impl<D: Device> Device for Layered<D> {
     fn get_device(&self) -> Result<DeviceId> {
         let mut words: [u64; _] = [0];
         let body = |below: &D, words: &mut [u64]| {
-            let __result = Device::get_device(below)?;
-            words[0] = __result.0 as i64 as u64;
-            Ok(__result)
+            let returned = Device::get_device(below)?;
+            words[0] = returned.0 as i64 as u64;
+            Ok(returned)
         };
         self.pass(Function::GetDevice, &mut words, body)
     }
@@ -185,9 +185,9 @@ impl<D: Device> Device for Layered<D> {
     fn get_device_count(&self) -> Result<usize> {
         let mut words: [u64; _] = [0];
         let body = |below: &D, words: &mut [u64]| {
-            let __result = Device::get_device_count(below)?;
-            words[0] = __result as u64;
-            Ok(__result)
+            let returned = Device::get_device_count(below)?;
+            words[0] = returned as u64;
+            Ok(returned)
         };
         self.pass(Function::GetDeviceCount, &mut words, body)
     }
@@ -201,9 +201,9 @@ impl<D: Device> Device for Layered<D> {
     fn get_compute_capability(&self, device: DeviceId) -> Result<usize> {
         let mut words: [u64; _] = [device.0 as i64 as u64, 0];
         let body = |below: &D, words: &mut [u64]| {
-            let __result = Device::get_compute_capability(below, device)?;
-            words[1] = __result as u64;
-            Ok(__result)
+            let returned = Device::get_compute_capability(below, device)?;
+            words[1] = returned as u64;
+            Ok(returned)
         };
         self.pass(Function::GetComputeCapability, &mut words, body)
     }
@@ -211,9 +211,9 @@ impl<D: Device> Device for Layered<D> {
     fn get_runtime_version(&self, device: DeviceId) -> Result<usize> {
         let mut words: [u64; _] = [device.0 as i64 as u64, 0];
         let body = |below: &D, words: &mut [u64]| {
-            let __result = Device::get_runtime_version(below, device)?;
-            words[1] = __result as u64;
-            Ok(__result)
+            let returned = Device::get_runtime_version(below, device)?;
+            words[1] = returned as u64;
+            Ok(returned)
         };
         self.pass(Function::GetRuntimeVersion, &mut words, body)
     }
@@ -221,9 +221,9 @@ impl<D: Device> Device for Layered<D> {
     fn get_driver_version(&self, device: DeviceId) -> Result<usize> {
         let mut words: [u64; _] = [device.0 as i64 as u64, 0];
         let body = |below: &D, words: &mut [u64]| {
-            let __result = Device::get_driver_version(below, device)?;
-            words[1] = __result as u64;
-            Ok(__result)
+            let returned = Device::get_driver_version(below, device)?;
+            words[1] = returned as u64;
+            Ok(returned)
         };
         self.pass(Function::GetDriverVersion, &mut words, body)
     }
@@ -231,9 +231,9 @@ impl<D: Device> Device for Layered<D> {
     fn device_memory_allocate(&self, device: DeviceId, size: usize) -> Result<tenon::DevicePtr> {
         let mut words: [u64; _] = [device.0 as i64 as u64, 0, size as u64];
         let body = |below: &D, words: &mut [u64]| {
-            let __result = Device::device_memory_allocate(below, device, size)?;
-            words[1] = __result.addr() as u64;
-            Ok(__result)
+            let returned = Device::device_memory_allocate(below, device, size)?;
+            words[1] = returned.addr() as u64;
+            Ok(returned)
         };
         self.pass(Function::DeviceMemoryAllocate, &mut words, body)
     }
@@ -259,9 +259,9 @@ impl<D: Device> Device for Layered<D> {
     fn host_memory_allocate(&self, device: DeviceId, size: usize) -> Result<tenon::HostPtr> {
         let mut words: [u64; _] = [device.0 as i64 as u64, 0, size as u64];
         let body = |below: &D, words: &mut [u64]| {
-            let __result = Device::host_memory_allocate(below, device, size)?;
-            words[1] = __result.addr() as u64;
-            Ok(__result)
+            let returned = Device::host_memory_allocate(below, device, size)?;
+            words[1] = returned.addr() as u64;
+            Ok(returned)
         };
         self.pass(Function::HostMemoryAllocate, &mut words, body)
     }
@@ -275,9 +275,9 @@ impl<D: Device> Device for Layered<D> {
     fn unified_memory_allocate(&self, device: DeviceId, size: usize) -> Result<tenon::UnifiedPtr> {
         let mut words: [u64; _] = [device.0 as i64 as u64, 0, size as u64];
         let body = |below: &D, words: &mut [u64]| {
-            let __result = Device::unified_memory_allocate(below, device, size)?;
-            words[1] = __result.addr() as u64;
-            Ok(__result)
+            let returned = Device::unified_memory_allocate(below, device, size)?;
+            words[1] = returned.addr() as u64;
+            Ok(returned)
         };
         self.pass(Function::UnifiedMemoryAllocate, &mut words, body)
     }
@@ -405,10 +405,10 @@ impl<D: Device> Device for Layered<D> {
     fn device_memory_stats(&self, device: DeviceId) -> Result<DeviceMemoryStats> {
         let mut words: [u64; _] = [device.0 as i64 as u64, 0, 0];
         let body = |below: &D, words: &mut [u64]| {
-            let __result = Device::device_memory_stats(below, device)?;
-            words[1] = __result.total_memory as u64;
-            words[2] = __result.free_memory as u64;
-            Ok(__result)
+            let returned = Device::device_memory_stats(below, device)?;
+            words[1] = returned.total_memory as u64;
+            words[2] = returned.free_memory as u64;
+            Ok(returned)
         };
         self.pass(Function::DeviceMemoryStats, &mut words, body)
     }
@@ -437,9 +437,9 @@ impl<D: Device> Device for Layered<D> {
     fn device_min_chunk_size(&self, device: DeviceId) -> Result<usize> {
         let mut words: [u64; _] = [device.0 as i64 as u64, 0];
         let body = |below: &D, words: &mut [u64]| {
-            let __result = Device::device_min_chunk_size(below, device)?;
-            words[1] = __result as u64;
-            Ok(__result)
+            let returned = Device::device_min_chunk_size(below, device)?;
+            words[1] = returned as u64;
+            Ok(returned)
         };
         self.pass(Function::DeviceMinChunkSize, &mut words, body)
     }
@@ -447,9 +447,9 @@ impl<D: Device> Device for Layered<D> {
     fn device_max_chunk_size(&self, device: DeviceId) -> Result<usize> {
         let mut words: [u64; _] = [device.0 as i64 as u64, 0];
         let body = |below: &D, words: &mut [u64]| {
-            let __result = Device::device_max_chunk_size(below, device)?;
-            words[1] = __result as u64;
-            Ok(__result)
+            let returned = Device::device_max_chunk_size(below, device)?;
+            words[1] = returned as u64;
+            Ok(returned)
         };
         self.pass(Function::DeviceMaxChunkSize, &mut words, body)
     }
@@ -457,9 +457,9 @@ impl<D: Device> Device for Layered<D> {
     fn device_max_alloc_size(&self, device: DeviceId) -> Result<usize> {
         let mut words: [u64; _] = [device.0 as i64 as u64, 0];
         let body = |below: &D, words: &mut [u64]| {
-            let __result = Device::device_max_alloc_size(below, device)?;
-            words[1] = __result as u64;
-            Ok(__result)
+            let returned = Device::device_max_alloc_size(below, device)?;
+            words[1] = returned as u64;
+            Ok(returned)
         };
         self.pass(Function::DeviceMaxAllocSize, &mut words, body)
     }
@@ -467,9 +467,9 @@ impl<D: Device> Device for Layered<D> {
     fn device_extra_padding_size(&self, device: DeviceId) -> Result<usize> {
         let mut words: [u64; _] = [device.0 as i64 as u64, 0];
         let body = |below: &D, words: &mut [u64]| {
-            let __result = Device::device_extra_padding_size(below, device)?;
-            words[1] = __result as u64;
-            Ok(__result)
+            let returned = Device::device_extra_padding_size(below, device)?;
+            words[1] = returned as u64;
+            Ok(returned)
         };
         self.pass(Function::DeviceExtraPaddingSize, &mut words, body)
     }
@@ -477,9 +477,9 @@ impl<D: Device> Device for Layered<D> {
     fn device_init_alloc_size(&self, device: DeviceId) -> Result<usize> {
         let mut words: [u64; _] = [device.0 as i64 as u64, 0];
         let body = |below: &D, words: &mut [u64]| {
-            let __result = Device::device_init_alloc_size(below, device)?;
-            words[1] = __result as u64;
-            Ok(__result)
+            let returned = Device::device_init_alloc_size(below, device)?;
+            words[1] = returned as u64;
+            Ok(returned)
         };
         self.pass(Function::DeviceInitAllocSize, &mut words, body)
     }
@@ -487,9 +487,9 @@ impl<D: Device> Device for Layered<D> {
     fn device_realloc_size(&self, device: DeviceId) -> Result<usize> {
         let mut words: [u64; _] = [device.0 as i64 as u64, 0];
         let body = |below: &D, words: &mut [u64]| {
-            let __result = Device::device_realloc_size(below, device)?;
-            words[1] = __result as u64;
-            Ok(__result)
+            let returned = Device::device_realloc_size(below, device)?;
+            words[1] = returned as u64;
+            Ok(returned)
         };
         self.pass(Function::DeviceReallocSize, &mut words, body)
     }
@@ -497,9 +497,9 @@ impl<D: Device> Device for Layered<D> {
     fn create_stream(&self, device: DeviceId) -> Result<Stream> {
         let mut words: [u64; _] = [device.0 as i64 as u64, 0];
         let body = |below: &D, words: &mut [u64]| {
-            let __result = Device::create_stream(below, device)?;
-            words[1] = __result.addr() as u64;
-            Ok(__result)
+            let returned = Device::create_stream(below, device)?;
+            words[1] = returned.addr() as u64;
+            Ok(returned)
         };
         self.pass(Function::CreateStream, &mut words, body)
     }
@@ -542,9 +542,9 @@ impl<D: Device> Device for Layered<D> {
     fn create_event(&self, device: DeviceId) -> Result<Event> {
         let mut words: [u64; _] = [device.0 as i64 as u64, 0];
         let body = |below: &D, words: &mut [u64]| {
-            let __result = Device::create_event(below, device)?;
-            words[1] = __result.addr() as u64;
-            Ok(__result)
+            let returned = Device::create_event(below, device)?;
+            words[1] = returned.addr() as u64;
+            Ok(returned)
         };
         self.pass(Function::CreateEvent, &mut words, body)
     }
@@ -576,9 +576,9 @@ impl<D: Device> Device for Layered<D> {
     fn event_elapsed_time(&self, device: DeviceId, start: Event, end: Event) -> Result<i64> {
         let mut words: [u64; _] = [device.0 as i64 as u64, start.addr() as u64, end.addr() as u64, 0];
         let body = |below: &D, words: &mut [u64]| {
-            let __result = Device::event_elapsed_time(below, device, start, end)?;
-            words[3] = __result as u64;
-            Ok(__result)
+            let returned = Device::event_elapsed_time(below, device, start, end)?;
+            words[3] = returned as u64;
+            Ok(returned)
         };
         self.pass(Function::EventElapsedTime, &mut words, body)
     }
@@ -592,9 +592,9 @@ impl<D: Device> Device for Layered<D> {
     fn get_multi_process(&self, device: DeviceId) -> Result<usize> {
         let mut words: [u64; _] = [device.0 as i64 as u64, 0];
         let body = |below: &D, words: &mut [u64]| {
-            let __result = Device::get_multi_process(below, device)?;
-            words[1] = __result as u64;
-            Ok(__result)
+            let returned = Device::get_multi_process(below, device)?;
+            words[1] = returned as u64;
+            Ok(returned)
         };
         self.pass(Function::GetMultiProcess, &mut words, body)
     }
@@ -602,9 +602,9 @@ impl<D: Device> Device for Layered<D> {
     fn get_max_threads_per_mp(&self, device: DeviceId) -> Result<usize> {
         let mut words: [u64; _] = [device.0 as i64 as u64, 0];
         let body = |below: &D, words: &mut [u64]| {
-            let __result = Device::get_max_threads_per_mp(below, device)?;
-            words[1] = __result as u64;
-            Ok(__result)
+            let returned = Device::get_max_threads_per_mp(below, device)?;
+            words[1] = returned as u64;
+            Ok(returned)
         };
         self.pass(Function::GetMaxThreadsPerMp, &mut words, body)
     }
@@ -612,9 +612,9 @@ impl<D: Device> Device for Layered<D> {
     fn get_max_threads_per_block(&self, device: DeviceId) -> Result<usize> {
         let mut words: [u64; _] = [device.0 as i64 as u64, 0];
         let body = |below: &D, words: &mut [u64]| {
-            let __result = Device::get_max_threads_per_block(below, device)?;
-            words[1] = __result as u64;
-            Ok(__result)
+            let returned = Device::get_max_threads_per_block(below, device)?;
+            words[1] = returned as u64;
+            Ok(returned)
         };
         self.pass(Function::GetMaxThreadsPerBlock, &mut words, body)
     }
@@ -628,9 +628,9 @@ impl<D: Device> Device for Layered<D> {
     fn is_float16_supported(&self, device: DeviceId) -> Result<bool> {
         let mut words: [u64; _] = [device.0 as i64 as u64, 0];
         let body = |below: &D, words: &mut [u64]| {
-            let __result = Device::is_float16_supported(below, device)?;
-            words[1] = u64::from(__result);
-            Ok(__result)
+            let returned = Device::is_float16_supported(below, device)?;
+            words[1] = u64::from(returned);
+            Ok(returned)
         };
         self.pass(Function::IsFloat16Supported, &mut words, body)
     }
@@ -638,9 +638,9 @@ impl<D: Device> Device for Layered<D> {
     fn is_bfloat16_supported(&self, device: DeviceId) -> Result<bool> {
         let mut words: [u64; _] = [device.0 as i64 as u64, 0];
         let body = |below: &D, words: &mut [u64]| {
-            let __result = Device::is_bfloat16_supported(below, device)?;
-            words[1] = u64::from(__result);
-            Ok(__result)
+            let returned = Device::is_bfloat16_supported(below, device)?;
+            words[1] = u64::from(returned);
+            Ok(returned)
         };
         self.pass(Function::IsBfloat16Supported, &mut words, body)
     }
@@ -648,9 +648,9 @@ impl<D: Device> Device for Layered<D> {
     fn is_dnn_supported(&self, device: DeviceId) -> Result<bool> {
         let mut words: [u64; _] = [device.0 as i64 as u64, 0];
         let body = |below: &D, words: &mut [u64]| {
-            let __result = Device::is_dnn_supported(below, device)?;
-            words[1] = u64::from(__result);
-            Ok(__result)
+            let returned = Device::is_dnn_supported(below, device)?;
+            words[1] = u64::from(returned);
+            Ok(returned)
         };
         self.pass(Function::IsDnnSupported, &mut words, body)
     }
@@ -658,9 +658,9 @@ impl<D: Device> Device for Layered<D> {
     fn init_eigen_device(&self, place: Place, stream: Stream, allocator: Allocator) -> Result<EigenDevice> {
         let mut words: [u64; _] = [place.addr() as u64, 0, stream.addr() as u64, allocator.addr() as u64];
         let body = |below: &D, words: &mut [u64]| {
-            let __result = Device::init_eigen_device(below, place, stream, allocator)?;
-            words[1] = __result.addr() as u64;
-            Ok(__result)
+            let returned = Device::init_eigen_device(below, place, stream, allocator)?;
+            words[1] = returned.addr() as u64;
+            Ok(returned)
         };
         self.pass(Function::InitEigenDevice, &mut words, body)
     }
@@ -686,9 +686,9 @@ impl<D: Device> Device for Layered<D> {
     fn xccl_get_unique_id_size(&self) -> Result<usize> {
         let mut words: [u64; _] = [0];
         let body = |below: &D, words: &mut [u64]| {
-            let __result = Device::xccl_get_unique_id_size(below)?;
-            words[0] = __result as u64;
-            Ok(__result)
+            let returned = Device::xccl_get_unique_id_size(below)?;
+            words[0] = returned as u64;
+            Ok(returned)
         };
         self.pass(Function::XcclGetUniqueIdSize, &mut words, body)
     }
@@ -702,9 +702,9 @@ impl<D: Device> Device for Layered<D> {
     fn xccl_comm_init_rank(&self, ranks: usize, unique_id: &mut [u8], rank: usize) -> Result<CollectiveComm> {
         let mut words: [u64; _] = [ranks as u64, unique_id.as_ptr().addr() as u64, rank as u64, 0];
         let body = |below: &D, words: &mut [u64]| {
-            let __result = Device::xccl_comm_init_rank(below, ranks, unique_id, rank)?;
-            words[3] = __result.addr() as u64;
-            Ok(__result)
+            let returned = Device::xccl_comm_init_rank(below, ranks, unique_id, rank)?;
+            words[3] = returned.addr() as u64;
+            Ok(returned)
         };
         self.pass(Function::XcclCommInitRank, &mut words, body)
     }
@@ -931,9 +931,9 @@ impl<D: Device> Device for Layered<D> {
     fn profiler_initialize(&self, prof: Profiler) -> Result<tenon::AnyPtr> {
         let mut words: [u64; _] = [prof.addr() as u64, 0];
         let body = |below: &D, words: &mut [u64]| {
-            let __result = Device::profiler_initialize(below, prof)?;
-            words[1] = __result.addr() as u64;
-            Ok(__result)
+            let returned = Device::profiler_initialize(below, prof)?;
+            words[1] = returned.addr() as u64;
+            Ok(returned)
         };
         self.pass(Function::ProfilerInitialize, &mut words, body)
     }
@@ -977,9 +977,9 @@ impl<D: Device> Device for Layered<D> {
     fn init_blas_handle(&self, device: DeviceId, stream: Stream) -> Result<BlasHandle> {
         let mut words: [u64; _] = [device.0 as i64 as u64, 0, stream.addr() as u64];
         let body = |below: &D, words: &mut [u64]| {
-            let __result = Device::init_blas_handle(below, device, stream)?;
-            words[1] = __result.addr() as u64;
-            Ok(__result)
+            let returned = Device::init_blas_handle(below, device, stream)?;
+            words[1] = returned.addr() as u64;
+            Ok(returned)
         };
         self.pass(Function::InitBlasHandle, &mut words, body)
     }
@@ -994,9 +994,9 @@ impl<D: Device> Device for Layered<D> {
     fn init_blaslt_handle(&self, device: DeviceId) -> Result<BlasLtHandle> {
         let mut words: [u64; _] = [device.0 as i64 as u64, 0];
         let body = |below: &D, words: &mut [u64]| {
-            let __result = Device::init_blaslt_handle(below, device)?;
-            words[1] = __result.addr() as u64;
-            Ok(__result)
+            let returned = Device::init_blaslt_handle(below, device)?;
+            words[1] = returned.addr() as u64;
+            Ok(returned)
         };
         self.pass(Function::InitBlasltHandle, &mut words, body)
     }
@@ -1049,9 +1049,9 @@ impl<D: Device> Device for Layered<D> {
     fn cuda_stream_end_capture(&self, device: DeviceId, stream: Stream) -> Result<Graph> {
         let mut words: [u64; _] = [device.0 as i64 as u64, stream.addr() as u64, 0];
         let body = |below: &D, words: &mut [u64]| {
-            let __result = Device::cuda_stream_end_capture(below, device, stream)?;
-            words[2] = __result.addr() as u64;
-            Ok(__result)
+            let returned = Device::cuda_stream_end_capture(below, device, stream)?;
+            words[2] = returned.addr() as u64;
+            Ok(returned)
         };
         self.pass(Function::CudaStreamEndCapture, &mut words, body)
     }
@@ -1087,11 +1087,11 @@ impl<D: Device> Device for Layered<D> {
             log_buffer.as_ref().map_or(0, |given| given.len() as u64),
         ];
         let body = |below: &D, words: &mut [u64]| {
-            let __result = Device::cuda_graph_instantiate(below, &mut *graph, log_buffer)?;
-            words[0] = __result.exec.addr() as u64;
-            words[2] = __result.error_node.addr() as u64;
+            let returned = Device::cuda_graph_instantiate(below, &mut *graph, log_buffer)?;
+            words[0] = returned.exec.addr() as u64;
+            words[2] = returned.error_node.addr() as u64;
             words[1] = graph.addr() as u64;
-            Ok(__result)
+            Ok(returned)
         };
         self.pass(Function::CudaGraphInstantiate, &mut words, body)
     }
@@ -1120,14 +1120,14 @@ impl<D: Device> Device for Layered<D> {
     fn cuda_stream_capture_info(&self, device: DeviceId, stream: Stream) -> Result<CudaStreamCaptureInfo> {
         let mut words: [u64; _] = [device.0 as i64 as u64, stream.addr() as u64, 0, 0, 0, 0, 0, 0];
         let body = |below: &D, words: &mut [u64]| {
-            let __result = Device::cuda_stream_capture_info(below, device, stream)?;
-            words[2] = __result.capture_status.0 as i64 as u64;
-            words[3] = __result.id;
-            words[4] = __result.graph.addr() as u64;
-            words[5] = __result.dependencies.addr() as u64;
-            words[6] = __result.edge_data.addr() as u64;
-            words[7] = __result.num_dependencies as u64;
-            Ok(__result)
+            let returned = Device::cuda_stream_capture_info(below, device, stream)?;
+            words[2] = returned.capture_status.0 as i64 as u64;
+            words[3] = returned.id;
+            words[4] = returned.graph.addr() as u64;
+            words[5] = returned.dependencies.addr() as u64;
+            words[6] = returned.edge_data.addr() as u64;
+            words[7] = returned.num_dependencies as u64;
+            Ok(returned)
         };
         self.pass(Function::CudaStreamCaptureInfo, &mut words, body)
     }

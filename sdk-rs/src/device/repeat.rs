@@ -42,8 +42,8 @@ impl Function {
                     Some(Device::set_device(below, device).map(|_| false))
                 }
                 Function::GetDevice => Some(match Device::get_device(below) {
-                    Ok(__result) => {
-                        words[0] = __result.0 as i64 as u64;
+                    Ok(returned) => {
+                        words[0] = returned.0 as i64 as u64;
                         Ok(false)
                     }
                     Err(__error) => Err(__error),
@@ -53,8 +53,8 @@ impl Function {
                     Some(Device::synchronize_device(below, device).map(|_| false))
                 }
                 Function::GetDeviceCount => Some(match Device::get_device_count(below) {
-                    Ok(__result) => {
-                        words[0] = __result as u64;
+                    Ok(returned) => {
+                        words[0] = returned as u64;
                         Ok(false)
                     }
                     Err(__error) => Err(__error),
@@ -63,8 +63,8 @@ impl Function {
                 Function::GetComputeCapability => {
                     let device = DeviceId(words[0] as _);
                     Some(match Device::get_compute_capability(below, device) {
-                        Ok(__result) => {
-                            words[1] = __result as u64;
+                        Ok(returned) => {
+                            words[1] = returned as u64;
                             Ok(false)
                         }
                         Err(__error) => Err(__error),
@@ -73,8 +73,8 @@ impl Function {
                 Function::GetRuntimeVersion => {
                     let device = DeviceId(words[0] as _);
                     Some(match Device::get_runtime_version(below, device) {
-                        Ok(__result) => {
-                            words[1] = __result as u64;
+                        Ok(returned) => {
+                            words[1] = returned as u64;
                             Ok(false)
                         }
                         Err(__error) => Err(__error),
@@ -83,8 +83,8 @@ impl Function {
                 Function::GetDriverVersion => {
                     let device = DeviceId(words[0] as _);
                     Some(match Device::get_driver_version(below, device) {
-                        Ok(__result) => {
-                            words[1] = __result as u64;
+                        Ok(returned) => {
+                            words[1] = returned as u64;
                             Ok(false)
                         }
                         Err(__error) => Err(__error),
@@ -94,8 +94,8 @@ impl Function {
                     let device = DeviceId(words[0] as _);
                     let size = words[2] as usize;
                     Some(match Device::device_memory_allocate(below, device, size) {
-                        Ok(__result) => {
-                            words[1] = __result.addr() as u64;
+                        Ok(returned) => {
+                            words[1] = returned.addr() as u64;
                             Ok(false)
                         }
                         Err(__error) => Err(__error),
@@ -118,8 +118,8 @@ impl Function {
                     let device = DeviceId(words[0] as _);
                     let size = words[2] as usize;
                     Some(match Device::host_memory_allocate(below, device, size) {
-                        Ok(__result) => {
-                            words[1] = __result.addr() as u64;
+                        Ok(returned) => {
+                            words[1] = returned.addr() as u64;
                             Ok(false)
                         }
                         Err(__error) => Err(__error),
@@ -135,8 +135,8 @@ impl Function {
                     let device = DeviceId(words[0] as _);
                     let size = words[2] as usize;
                     Some(match Device::unified_memory_allocate(below, device, size) {
-                        Ok(__result) => {
-                            words[1] = __result.addr() as u64;
+                        Ok(returned) => {
+                            words[1] = returned.addr() as u64;
                             Ok(false)
                         }
                         Err(__error) => Err(__error),
@@ -231,9 +231,9 @@ impl Function {
                 Function::DeviceMemoryStats => {
                     let device = DeviceId(words[0] as _);
                     Some(match Device::device_memory_stats(below, device) {
-                        Ok(__result) => {
-                            words[1] = __result.total_memory as u64;
-                            words[2] = __result.free_memory as u64;
+                        Ok(returned) => {
+                            words[1] = returned.total_memory as u64;
+                            words[2] = returned.free_memory as u64;
                             Ok(false)
                         }
                         Err(__error) => Err(__error),
@@ -259,8 +259,8 @@ impl Function {
                 Function::DeviceMinChunkSize => {
                     let device = DeviceId(words[0] as _);
                     Some(match Device::device_min_chunk_size(below, device) {
-                        Ok(__result) => {
-                            words[1] = __result as u64;
+                        Ok(returned) => {
+                            words[1] = returned as u64;
                             Ok(false)
                         }
                         Err(__error) => Err(__error),
@@ -269,8 +269,8 @@ impl Function {
                 Function::DeviceMaxChunkSize => {
                     let device = DeviceId(words[0] as _);
                     Some(match Device::device_max_chunk_size(below, device) {
-                        Ok(__result) => {
-                            words[1] = __result as u64;
+                        Ok(returned) => {
+                            words[1] = returned as u64;
                             Ok(false)
                         }
                         Err(__error) => Err(__error),
@@ -279,8 +279,8 @@ impl Function {
                 Function::DeviceMaxAllocSize => {
                     let device = DeviceId(words[0] as _);
                     Some(match Device::device_max_alloc_size(below, device) {
-                        Ok(__result) => {
-                            words[1] = __result as u64;
+                        Ok(returned) => {
+                            words[1] = returned as u64;
                             Ok(false)
                         }
                         Err(__error) => Err(__error),
@@ -289,8 +289,8 @@ impl Function {
                 Function::DeviceExtraPaddingSize => {
                     let device = DeviceId(words[0] as _);
                     Some(match Device::device_extra_padding_size(below, device) {
-                        Ok(__result) => {
-                            words[1] = __result as u64;
+                        Ok(returned) => {
+                            words[1] = returned as u64;
                             Ok(false)
                         }
                         Err(__error) => Err(__error),
@@ -299,8 +299,8 @@ impl Function {
                 Function::DeviceInitAllocSize => {
                     let device = DeviceId(words[0] as _);
                     Some(match Device::device_init_alloc_size(below, device) {
-                        Ok(__result) => {
-                            words[1] = __result as u64;
+                        Ok(returned) => {
+                            words[1] = returned as u64;
                             Ok(false)
                         }
                         Err(__error) => Err(__error),
@@ -309,8 +309,8 @@ impl Function {
                 Function::DeviceReallocSize => {
                     let device = DeviceId(words[0] as _);
                     Some(match Device::device_realloc_size(below, device) {
-                        Ok(__result) => {
-                            words[1] = __result as u64;
+                        Ok(returned) => {
+                            words[1] = returned as u64;
                             Ok(false)
                         }
                         Err(__error) => Err(__error),
@@ -319,8 +319,8 @@ impl Function {
                 Function::CreateStream => {
                     let device = DeviceId(words[0] as _);
                     Some(match Device::create_stream(below, device) {
-                        Ok(__result) => {
-                            words[1] = __result.addr() as u64;
+                        Ok(returned) => {
+                            words[1] = returned.addr() as u64;
                             Ok(false)
                         }
                         Err(__error) => Err(__error),
@@ -359,8 +359,8 @@ impl Function {
                 Function::CreateEvent => {
                     let device = DeviceId(words[0] as _);
                     Some(match Device::create_event(below, device) {
-                        Ok(__result) => {
-                            words[1] = __result.addr() as u64;
+                        Ok(returned) => {
+                            words[1] = returned.addr() as u64;
                             Ok(false)
                         }
                         Err(__error) => Err(__error),
@@ -392,8 +392,8 @@ impl Function {
                     let start = Event::from_addr(words[1] as usize);
                     let end = Event::from_addr(words[2] as usize);
                     Some(match Device::event_elapsed_time(below, device, start, end) {
-                        Ok(__result) => {
-                            words[3] = __result as u64;
+                        Ok(returned) => {
+                            words[3] = returned as u64;
                             Ok(false)
                         }
                         Err(__error) => Err(__error),
@@ -407,8 +407,8 @@ impl Function {
                 Function::GetMultiProcess => {
                     let device = DeviceId(words[0] as _);
                     Some(match Device::get_multi_process(below, device) {
-                        Ok(__result) => {
-                            words[1] = __result as u64;
+                        Ok(returned) => {
+                            words[1] = returned as u64;
                             Ok(false)
                         }
                         Err(__error) => Err(__error),
@@ -417,8 +417,8 @@ impl Function {
                 Function::GetMaxThreadsPerMp => {
                     let device = DeviceId(words[0] as _);
                     Some(match Device::get_max_threads_per_mp(below, device) {
-                        Ok(__result) => {
-                            words[1] = __result as u64;
+                        Ok(returned) => {
+                            words[1] = returned as u64;
                             Ok(false)
                         }
                         Err(__error) => Err(__error),
@@ -427,8 +427,8 @@ impl Function {
                 Function::GetMaxThreadsPerBlock => {
                     let device = DeviceId(words[0] as _);
                     Some(match Device::get_max_threads_per_block(below, device) {
-                        Ok(__result) => {
-                            words[1] = __result as u64;
+                        Ok(returned) => {
+                            words[1] = returned as u64;
                             Ok(false)
                         }
                         Err(__error) => Err(__error),
@@ -441,8 +441,8 @@ impl Function {
                 Function::IsFloat16Supported => {
                     let device = DeviceId(words[0] as _);
                     Some(match Device::is_float16_supported(below, device) {
-                        Ok(__result) => {
-                            words[1] = u64::from(__result);
+                        Ok(returned) => {
+                            words[1] = u64::from(returned);
                             Ok(false)
                         }
                         Err(__error) => Err(__error),
@@ -451,8 +451,8 @@ impl Function {
                 Function::IsBfloat16Supported => {
                     let device = DeviceId(words[0] as _);
                     Some(match Device::is_bfloat16_supported(below, device) {
-                        Ok(__result) => {
-                            words[1] = u64::from(__result);
+                        Ok(returned) => {
+                            words[1] = u64::from(returned);
                             Ok(false)
                         }
                         Err(__error) => Err(__error),
@@ -461,8 +461,8 @@ impl Function {
                 Function::IsDnnSupported => {
                     let device = DeviceId(words[0] as _);
                     Some(match Device::is_dnn_supported(below, device) {
-                        Ok(__result) => {
-                            words[1] = u64::from(__result);
+                        Ok(returned) => {
+                            words[1] = u64::from(returned);
                             Ok(false)
                         }
                         Err(__error) => Err(__error),
@@ -473,8 +473,8 @@ impl Function {
                     let stream = Stream::from_addr(words[2] as usize);
                     let allocator = Allocator::from_addr(words[3] as usize);
                     Some(match Device::init_eigen_device(below, place, stream, allocator) {
-                        Ok(__result) => {
-                            words[1] = __result.addr() as u64;
+                        Ok(returned) => {
+                            words[1] = returned.addr() as u64;
                             Ok(false)
                         }
                         Err(__error) => Err(__error),
@@ -497,8 +497,8 @@ impl Function {
                     Some(Device::xccl_get_comm_name(below, comm).map(|_| false))
                 }
                 Function::XcclGetUniqueIdSize => Some(match Device::xccl_get_unique_id_size(below) {
-                    Ok(__result) => {
-                        words[0] = __result as u64;
+                    Ok(returned) => {
+                        words[0] = returned as u64;
                         Ok(false)
                     }
                     Err(__error) => Err(__error),
@@ -678,8 +678,8 @@ impl Function {
                 Function::ProfilerInitialize => {
                     let prof = Profiler::from_addr(words[0] as usize);
                     Some(match Device::profiler_initialize(below, prof) {
-                        Ok(__result) => {
-                            words[1] = __result.addr() as u64;
+                        Ok(returned) => {
+                            words[1] = returned.addr() as u64;
                             Ok(false)
                         }
                         Err(__error) => Err(__error),
@@ -715,8 +715,8 @@ impl Function {
                     let device = DeviceId(words[0] as _);
                     let stream = Stream::from_addr(words[2] as usize);
                     Some(match Device::init_blas_handle(below, device, stream) {
-                        Ok(__result) => {
-                            words[1] = __result.addr() as u64;
+                        Ok(returned) => {
+                            words[1] = returned.addr() as u64;
                             Ok(false)
                         }
                         Err(__error) => Err(__error),
@@ -731,8 +731,8 @@ impl Function {
                 Function::InitBlasltHandle => {
                     let device = DeviceId(words[0] as _);
                     Some(match Device::init_blaslt_handle(below, device) {
-                        Ok(__result) => {
-                            words[1] = __result.addr() as u64;
+                        Ok(returned) => {
+                            words[1] = returned.addr() as u64;
                             Ok(false)
                         }
                         Err(__error) => Err(__error),
@@ -772,8 +772,8 @@ impl Function {
                     let device = DeviceId(words[0] as _);
                     let stream = Stream::from_addr(words[1] as usize);
                     Some(match Device::cuda_stream_end_capture(below, device, stream) {
-                        Ok(__result) => {
-                            words[2] = __result.addr() as u64;
+                        Ok(returned) => {
+                            words[2] = returned.addr() as u64;
                             Ok(false)
                         }
                         Err(__error) => Err(__error),
@@ -825,13 +825,13 @@ impl Function {
                     let device = DeviceId(words[0] as _);
                     let stream = Stream::from_addr(words[1] as usize);
                     Some(match Device::cuda_stream_capture_info(below, device, stream) {
-                        Ok(__result) => {
-                            words[2] = __result.capture_status.0 as i64 as u64;
-                            words[3] = __result.id;
-                            words[4] = __result.graph.addr() as u64;
-                            words[5] = __result.dependencies.addr() as u64;
-                            words[6] = __result.edge_data.addr() as u64;
-                            words[7] = __result.num_dependencies as u64;
+                        Ok(returned) => {
+                            words[2] = returned.capture_status.0 as i64 as u64;
+                            words[3] = returned.id;
+                            words[4] = returned.graph.addr() as u64;
+                            words[5] = returned.dependencies.addr() as u64;
+                            words[6] = returned.edge_data.addr() as u64;
+                            words[7] = returned.num_dependencies as u64;
                             Ok(false)
                         }
                         Err(__error) => Err(__error),

@@ -78,12 +78,12 @@ pub(super) unsafe extern "C-unwind" fn get_device_list<D: Plugin>(devices: *mut 
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
         support::place("devices", devices)?;
-        let __result = Device::get_device_list(&D::whole())?;
+        let returned = Device::get_device_list(&D::whole())?;
         let expected = Device::get_device_count(&D::whole())?;
         support::write_elements(
             "devices",
             devices.cast::<usize>(),
-            &__result,
+            &returned,
             ("get_device_count", expected),
         )?;
         Ok(())
@@ -439,9 +439,9 @@ pub(super) unsafe extern "C-unwind" fn device_memory_stats<D: Plugin>(
         let device = DeviceId((*support::non_null("device", device)?).id);
         support::place("total_memory", total_memory)?;
         support::place("free_memory", free_memory)?;
-        let __result = Device::device_memory_stats(&D::whole(), device)?;
-        total_memory.write(__result.total_memory);
-        free_memory.write(__result.free_memory);
+        let returned = Device::device_memory_stats(&D::whole(), device)?;
+        total_memory.write(returned.total_memory);
+        free_memory.write(returned.free_memory);
         Ok(())
     };
     support::call("device_memory_stats", body)
@@ -586,8 +586,8 @@ pub(super) unsafe extern "C-unwind" fn query_stream<D: Plugin>(
     let body = || unsafe {
         let device = DeviceId((*support::non_null("device", device)?).id);
         let stream = Stream::from_raw(stream);
-        let __result = Device::query_stream(&D::whole(), device, stream)?;
-        Ok(if __result { Status::SUCCESS } else { Status::FAILED })
+        let returned = Device::query_stream(&D::whole(), device, stream)?;
+        Ok(if returned { Status::SUCCESS } else { Status::FAILED })
     };
     support::call_question("query_stream", body)
 }
@@ -691,8 +691,8 @@ pub(super) unsafe extern "C-unwind" fn query_event<D: Plugin>(
         let device = DeviceId((*support::non_null("device", device)?).id);
         support::refuse_null("event", event.is_null())?;
         let event = Event::from_raw(event);
-        let __result = Device::query_event(&D::whole(), device, event)?;
-        Ok(if __result { Status::SUCCESS } else { Status::FAILED })
+        let returned = Device::query_event(&D::whole(), device, event)?;
+        Ok(if returned { Status::SUCCESS } else { Status::FAILED })
     };
     support::call_question("query_event", body)
 }
@@ -794,8 +794,8 @@ pub(super) unsafe extern "C-unwind" fn get_max_grid_dim_size<D: Plugin>(
     let body = || unsafe {
         let device = DeviceId((*support::non_null("device", device)?).id);
         support::place("grid_dim_size", grid_dim_size)?;
-        let __result = Device::get_max_grid_dim_size(&D::whole(), device)?;
-        grid_dim_size.cast::<[u32; 3]>().write(__result);
+        let returned = Device::get_max_grid_dim_size(&D::whole(), device)?;
+        grid_dim_size.cast::<[u32; 3]>().write(returned);
         Ok(())
     };
     support::call("get_max_grid_dim_size", body)
@@ -888,8 +888,8 @@ pub(super) unsafe extern "C-unwind" fn xccl_get_comm_name<D: Plugin>(
         support::refuse_null("comm", comm.is_null())?;
         let comm = CollectiveComm::from_raw(comm);
         support::place("comm_name", comm_name)?;
-        let __result = Device::xccl_get_comm_name(&D::whole(), comm)?;
-        support::write_text("comm_name", comm_name, 128, &__result)?;
+        let returned = Device::xccl_get_comm_name(&D::whole(), comm)?;
+        support::write_text("comm_name", comm_name, 128, &returned)?;
         Ok(())
     };
     support::call("xccl_get_comm_name", body)
@@ -1394,10 +1394,10 @@ pub(super) unsafe extern "C-unwind" fn cuda_graph_instantiate<D: Plugin>(
         let log_buffer = support::nullable(log_buffer, |log_buffer| {
             support::slice_mut("log_buffer", log_buffer.cast::<u8>(), buffer_size)
         })?;
-        let __result = Device::cuda_graph_instantiate(&D::whole(), &mut graph, log_buffer)?;
-        exec.write(__result.exec.as_raw());
+        let returned = Device::cuda_graph_instantiate(&D::whole(), &mut graph, log_buffer)?;
+        exec.write(returned.exec.as_raw());
         if !error_node.is_null() {
-            error_node.write(__result.error_node.as_ptr());
+            error_node.write(returned.error_node.as_ptr());
         }
         place_graph.write(graph.as_raw());
         Ok(())
@@ -1450,24 +1450,24 @@ pub(super) unsafe extern "C-unwind" fn cuda_stream_capture_info<D: Plugin>(
         support::place_or_null("dependencies", dependencies)?;
         support::place_or_null("edge_data", edge_data)?;
         support::place_or_null("num_dependencies", num_dependencies)?;
-        let __result = Device::cuda_stream_capture_info(&D::whole(), device, stream)?;
+        let returned = Device::cuda_stream_capture_info(&D::whole(), device, stream)?;
         if !capture_status.is_null() {
-            capture_status.write(__result.capture_status);
+            capture_status.write(returned.capture_status);
         }
         if !id.is_null() {
-            id.write(__result.id);
+            id.write(returned.id);
         }
         if !graph.is_null() {
-            graph.write(__result.graph.as_raw());
+            graph.write(returned.graph.as_raw());
         }
         if !dependencies.is_null() {
-            dependencies.write(__result.dependencies.as_raw());
+            dependencies.write(returned.dependencies.as_raw());
         }
         if !edge_data.is_null() {
-            edge_data.write(__result.edge_data.as_ptr());
+            edge_data.write(returned.edge_data.as_ptr());
         }
         if !num_dependencies.is_null() {
-            num_dependencies.write(__result.num_dependencies);
+            num_dependencies.write(returned.num_dependencies);
         }
         Ok(())
     };

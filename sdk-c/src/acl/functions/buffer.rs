@@ -37,9 +37,9 @@ pub unsafe extern "C" fn aclrtGetBufData(
         let buf = Mbuf::from_raw(buf);
         ::tenon::support::place("data_ptr", data_ptr)?;
         ::tenon::support::place("size", size)?;
-        let result = AclBuffer::rt_get_buf_data(__instance(), buf)?;
-        data_ptr.write(result.data_ptr.as_ptr());
-        size.write(result.size);
+        let returned = AclBuffer::rt_get_buf_data(__instance(), buf)?;
+        data_ptr.write(returned.data_ptr.as_ptr());
+        size.write(returned.size);
         Ok(())
     };
     api::call("aclrtGetBufData", body)

@@ -100,12 +100,12 @@ pub unsafe extern "C" fn aclrtGetPrimaryCtxState(
     let body = || unsafe {
         ::tenon::support::place_or_null("flags", flags)?;
         ::tenon::support::place_or_null("active", active)?;
-        let result = AclContext::rt_get_primary_ctx_state(__instance(), device_id)?;
+        let returned = AclContext::rt_get_primary_ctx_state(__instance(), device_id)?;
         if !flags.is_null() {
-            flags.write(result.flags);
+            flags.write(returned.flags);
         }
         if !active.is_null() {
-            active.write(result.active);
+            active.write(returned.active);
         }
         Ok(())
     };

@@ -26,8 +26,8 @@ pub unsafe extern "C" fn aclDataTypeSize(data_type: DataType) -> usize {
 pub unsafe extern "C" fn aclCreateDataBuffer(data: *mut c_void, size: usize) -> *mut ffi::aclDataBuffer {
     let body = || {
         let data = ::tenon::AnyPtr::from_ptr(data);
-        let result = AclData::create_data_buffer(__instance(), data, size)?;
-        Ok::<_, Error>(result.as_raw())
+        let returned = AclData::create_data_buffer(__instance(), data, size)?;
+        Ok::<_, Error>(returned.as_raw())
     };
     api::call_value("aclCreateDataBuffer", core::ptr::null_mut(), body)
 }
@@ -61,8 +61,8 @@ pub unsafe extern "C" fn aclUpdateDataBuffer(
 pub unsafe extern "C" fn aclGetDataBufferAddr(data_buffer: *const ffi::aclDataBuffer) -> *mut c_void {
     let body = || {
         let data_buffer = DataBuffer::from_raw(data_buffer as *mut _);
-        let result = AclData::get_data_buffer_addr(__instance(), data_buffer)?;
-        Ok::<_, Error>(result.as_ptr())
+        let returned = AclData::get_data_buffer_addr(__instance(), data_buffer)?;
+        Ok::<_, Error>(returned.as_ptr())
     };
     api::call_value("aclGetDataBufferAddr", core::ptr::null_mut(), body)
 }
@@ -101,8 +101,8 @@ pub unsafe extern "C" fn aclCreateTensorDesc(
                 ::tenon::support::count("num_dims", num_dims)?,
             )
         })?;
-        let result = AclData::create_tensor_desc(__instance(), data_type, dims, format)?;
-        Ok::<_, Error>(result.as_raw())
+        let returned = AclData::create_tensor_desc(__instance(), data_type, dims, format)?;
+        Ok::<_, Error>(returned.as_raw())
     };
     api::call_value("aclCreateTensorDesc", core::ptr::null_mut(), body)
 }
@@ -221,12 +221,12 @@ pub unsafe extern "C" fn aclSetTensorDescName(desc: *mut ffi::aclTensorDesc, nam
 pub unsafe extern "C" fn aclGetTensorDescName(desc: *mut ffi::aclTensorDesc) -> *const c_char {
     let body = || {
         let desc = TensorDesc::from_raw(desc as *mut _);
-        let result = AclData::get_tensor_desc_name(__instance(), desc)?;
+        let returned = AclData::get_tensor_desc_name(__instance(), desc)?;
         Ok::<_, Error>({
             thread_local! {
                 static KEPT: ::tenon::support::KeptText = const { ::tenon::support::KeptText::new() };
             }
-            ::tenon::support::lend(&KEPT, Some(result))
+            ::tenon::support::lend(&KEPT, Some(returned))
         })
     };
     api::call_value("aclGetTensorDescName", core::ptr::null(), body)
@@ -355,8 +355,8 @@ pub unsafe extern "C" fn aclGetTensorDescByIndex(
 ) -> *mut ffi::aclTensorDesc {
     let body = || {
         let desc = TensorDesc::from_raw(desc as *mut _);
-        let result = AclData::get_tensor_desc_by_index(__instance(), desc, index)?;
-        Ok::<_, Error>(result.as_raw())
+        let returned = AclData::get_tensor_desc_by_index(__instance(), desc, index)?;
+        Ok::<_, Error>(returned.as_raw())
     };
     api::call_value("aclGetTensorDescByIndex", core::ptr::null_mut(), body)
 }
@@ -365,8 +365,8 @@ pub unsafe extern "C" fn aclGetTensorDescByIndex(
 pub unsafe extern "C" fn aclGetTensorDescAddress(desc: *const ffi::aclTensorDesc) -> *mut c_void {
     let body = || {
         let desc = TensorDesc::from_raw(desc as *mut _);
-        let result = AclData::get_tensor_desc_address(__instance(), desc)?;
-        Ok::<_, Error>(result.as_ptr())
+        let returned = AclData::get_tensor_desc_address(__instance(), desc)?;
+        Ok::<_, Error>(returned.as_ptr())
     };
     api::call_value("aclGetTensorDescAddress", core::ptr::null_mut(), body)
 }

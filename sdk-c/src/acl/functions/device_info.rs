@@ -15,10 +15,10 @@ pub unsafe extern "C" fn aclrtGetVersion(
         ::tenon::support::place("major_version", major_version)?;
         ::tenon::support::place("minor_version", minor_version)?;
         ::tenon::support::place("patch_version", patch_version)?;
-        let result = AclDeviceInfo::rt_get_version(__instance())?;
-        major_version.write(result.major_version);
-        minor_version.write(result.minor_version);
-        patch_version.write(result.patch_version);
+        let returned = AclDeviceInfo::rt_get_version(__instance())?;
+        major_version.write(returned.major_version);
+        minor_version.write(returned.minor_version);
+        patch_version.write(returned.patch_version);
         Ok(())
     };
     api::call("aclrtGetVersion", body)
@@ -27,12 +27,12 @@ pub unsafe extern "C" fn aclrtGetVersion(
 /// Gets the name of the chip.
 pub unsafe extern "C" fn aclrtGetSocName() -> *const c_char {
     let body = || {
-        let result = AclDeviceInfo::rt_get_soc_name(__instance())?;
+        let returned = AclDeviceInfo::rt_get_soc_name(__instance())?;
         Ok::<_, Error>({
             thread_local! {
                 static KEPT: ::tenon::support::KeptText = const { ::tenon::support::KeptText::new() };
             }
-            ::tenon::support::lend(&KEPT, result)
+            ::tenon::support::lend(&KEPT, returned)
         })
     };
     api::call_value("aclrtGetSocName", core::ptr::null(), body)
@@ -116,12 +116,12 @@ pub unsafe extern "C" fn aclrtDeviceGetStreamPriorityRange(
     let body = || unsafe {
         ::tenon::support::place_or_null("least_priority", least_priority)?;
         ::tenon::support::place_or_null("greatest_priority", greatest_priority)?;
-        let result = AclDeviceInfo::rt_device_get_stream_priority_range(__instance())?;
+        let returned = AclDeviceInfo::rt_device_get_stream_priority_range(__instance())?;
         if !least_priority.is_null() {
-            least_priority.write(result.least_priority);
+            least_priority.write(returned.least_priority);
         }
         if !greatest_priority.is_null() {
-            greatest_priority.write(result.greatest_priority);
+            greatest_priority.write(returned.greatest_priority);
         }
         Ok(())
     };

@@ -25,9 +25,9 @@ pub unsafe extern "C" fn aclFinalizeReference(ref_count: *mut u64) -> AclError {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
         ::tenon::support::place_or_null("ref_count", ref_count)?;
-        let result = AclInit::finalize_reference(__instance())?;
+        let returned = AclInit::finalize_reference(__instance())?;
         if !ref_count.is_null() {
-            ref_count.write(result);
+            ref_count.write(returned);
         }
         Ok(())
     };
@@ -37,12 +37,12 @@ pub unsafe extern "C" fn aclFinalizeReference(ref_count: *mut u64) -> AclError {
 /// Gets the message of the last failure of the calling thread.
 pub unsafe extern "C" fn aclGetRecentErrMsg() -> *const c_char {
     let body = || {
-        let result = AclInit::get_recent_err_msg(__instance())?;
+        let returned = AclInit::get_recent_err_msg(__instance())?;
         Ok::<_, Error>({
             thread_local! {
                 static KEPT: ::tenon::support::KeptText = const { ::tenon::support::KeptText::new() };
             }
-            ::tenon::support::lend(&KEPT, result)
+            ::tenon::support::lend(&KEPT, returned)
         })
     };
     api::call_value("aclGetRecentErrMsg", core::ptr::null(), body)
@@ -68,9 +68,9 @@ pub unsafe extern "C" fn aclGetCannAttributeList(
     let body = || unsafe {
         ::tenon::support::place("cann_attr_list", cann_attr_list)?;
         ::tenon::support::place("num", num)?;
-        let result = AclInit::get_cann_attribute_list(__instance())?;
-        cann_attr_list.write(result.cann_attr_list.as_ptr());
-        num.write(result.num);
+        let returned = AclInit::get_cann_attribute_list(__instance())?;
+        cann_attr_list.write(returned.cann_attr_list.as_ptr());
+        num.write(returned.num);
         Ok(())
     };
     api::call("aclGetCannAttributeList", body)

@@ -184,9 +184,9 @@ pub unsafe extern "C" fn aclrtGetMemInfo(attr: MemAttr, free: *mut usize, total:
     let body = || unsafe {
         ::tenon::support::place("free", free)?;
         ::tenon::support::place("total", total)?;
-        let result = AclMemory::rt_get_mem_info(__instance(), attr)?;
-        free.write(result.free);
-        total.write(result.total);
+        let returned = AclMemory::rt_get_mem_info(__instance(), attr)?;
+        free.write(returned.free);
+        total.write(returned.total);
         Ok(())
     };
     api::call("aclrtGetMemInfo", body)
@@ -238,12 +238,12 @@ pub unsafe extern "C" fn aclrtMemGetAddressRange(
         let ptr = ::tenon::AnyPtr::from_ptr(ptr);
         ::tenon::support::place_or_null("pbase", pbase)?;
         ::tenon::support::place_or_null("psize", psize)?;
-        let result = AclMemory::rt_mem_get_address_range(__instance(), ptr)?;
+        let returned = AclMemory::rt_mem_get_address_range(__instance(), ptr)?;
         if !pbase.is_null() {
-            pbase.write(result.pbase.as_ptr());
+            pbase.write(returned.pbase.as_ptr());
         }
         if !psize.is_null() {
-            psize.write(result.psize);
+            psize.write(returned.psize);
         }
         Ok(())
     };

@@ -35,8 +35,8 @@ pub unsafe extern "C" fn aclrtCreateStreamWithConfig(
 /// Creates a stream configuration.
 pub unsafe extern "C" fn aclrtCreateStreamConfigHandle() -> *mut ffi::aclrtStreamConfigHandle {
     let body = || {
-        let result = AclStream::rt_create_stream_config_handle(__instance())?;
-        Ok::<_, Error>(result.as_raw())
+        let returned = AclStream::rt_create_stream_config_handle(__instance())?;
+        Ok::<_, Error>(returned.as_raw())
     };
     api::call_value("aclrtCreateStreamConfigHandle", core::ptr::null_mut(), body)
 }

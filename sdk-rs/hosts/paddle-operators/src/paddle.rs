@@ -1852,14 +1852,14 @@ impl PaddleApi {
         let callee = self.kernel_get_args_def.ok_or_else(|| Error::unsupported("kernel_get_args_def"))?;
         let mut status_of_call = <device::Status as tenon::StatusCode>::SUCCESS;
         // SAFETY: the caller's promise is handed on.
-        let __result = unsafe { callee(kernel.as_raw(), &raw mut status_of_call) };
+        let returned = unsafe { callee(kernel.as_raw(), &raw mut status_of_call) };
         if status_of_call != <device::Status as tenon::StatusCode>::SUCCESS {
             return Err(Error::new(
                 status_of_call,
                 concat!("the host failed in `", "kernel_get_args_def", "`"),
             ));
         }
-        Ok(KernelArgsDef::from_raw(__result as *mut _))
+        Ok(KernelArgsDef::from_raw(returned as *mut _))
     }
 
     /// Gets the definitions of the inputs of a kernel.
@@ -1877,14 +1877,14 @@ impl PaddleApi {
             .ok_or_else(|| Error::unsupported("kernel_args_def_get_input_arg_defs"))?;
         let mut status_of_call = <device::Status as tenon::StatusCode>::SUCCESS;
         // SAFETY: the caller's promise is handed on.
-        let __result = unsafe { callee(def.as_raw(), &raw mut status_of_call) };
+        let returned = unsafe { callee(def.as_raw(), &raw mut status_of_call) };
         if status_of_call != <device::Status as tenon::StatusCode>::SUCCESS {
             return Err(Error::new(
                 status_of_call,
                 concat!("the host failed in `", "kernel_args_def_get_input_arg_defs", "`"),
             ));
         }
-        Ok(__result)
+        Ok(returned)
     }
 
     /// Gets the definitions of the outputs of a kernel.
@@ -1904,14 +1904,14 @@ impl PaddleApi {
             .ok_or_else(|| Error::unsupported("kernel_args_def_get_output_arg_defs"))?;
         let mut status_of_call = <device::Status as tenon::StatusCode>::SUCCESS;
         // SAFETY: the caller's promise is handed on.
-        let __result = unsafe { callee(def.as_raw(), &raw mut status_of_call) };
+        let returned = unsafe { callee(def.as_raw(), &raw mut status_of_call) };
         if status_of_call != <device::Status as tenon::StatusCode>::SUCCESS {
             return Err(Error::new(
                 status_of_call,
                 concat!("the host failed in `", "kernel_args_def_get_output_arg_defs", "`"),
             ));
         }
-        Ok(__result)
+        Ok(returned)
     }
 
     /// Gets the layout that a kernel is registered for.
@@ -1927,14 +1927,14 @@ impl PaddleApi {
         let callee = self.kernel_key_get_layout.ok_or_else(|| Error::unsupported("kernel_key_get_layout"))?;
         let mut status_of_call = <device::Status as tenon::StatusCode>::SUCCESS;
         // SAFETY: the caller's promise is handed on.
-        let __result = unsafe { callee(key.as_raw(), &raw mut status_of_call) };
+        let returned = unsafe { callee(key.as_raw(), &raw mut status_of_call) };
         if status_of_call != <device::Status as tenon::StatusCode>::SUCCESS {
             return Err(Error::new(
                 status_of_call,
                 concat!("the host failed in `", "kernel_key_get_layout", "`"),
             ));
         }
-        Ok(__result)
+        Ok(returned)
     }
 
     /// Gets the data type that a kernel is registered for.
@@ -1951,14 +1951,14 @@ impl PaddleApi {
             self.kernel_key_get_data_type.ok_or_else(|| Error::unsupported("kernel_key_get_data_type"))?;
         let mut status_of_call = <device::Status as tenon::StatusCode>::SUCCESS;
         // SAFETY: the caller's promise is handed on.
-        let __result = unsafe { callee(key.as_raw(), &raw mut status_of_call) };
+        let returned = unsafe { callee(key.as_raw(), &raw mut status_of_call) };
         if status_of_call != <device::Status as tenon::StatusCode>::SUCCESS {
             return Err(Error::new(
                 status_of_call,
                 concat!("the host failed in `", "kernel_key_get_data_type", "`"),
             ));
         }
-        Ok(__result)
+        Ok(returned)
     }
 
     /// Sets the layout of an input or output of a kernel.
@@ -2033,8 +2033,8 @@ impl PaddleApi {
     pub unsafe fn get_op_meta_info_map(&self) -> Result<*mut c_void> {
         let callee = self.get_op_meta_info_map.ok_or_else(|| Error::unsupported("get_op_meta_info_map"))?;
         // SAFETY: the caller's promise is handed on.
-        let __result = unsafe { callee() };
-        Ok(__result)
+        let returned = unsafe { callee() };
+        Ok(returned)
     }
 
     /// Gets the device context of a kernel.
@@ -2051,8 +2051,8 @@ impl PaddleApi {
             .kernel_context_get_device_context
             .ok_or_else(|| Error::unsupported("kernel_context_get_device_context"))?;
         // SAFETY: the caller's promise is handed on.
-        let __result = unsafe { callee(ctx.as_raw()) };
-        Ok(DeviceContext::from_raw(__result as *mut _))
+        let returned = unsafe { callee(ctx.as_raw()) };
+        Ok(DeviceContext::from_raw(returned as *mut _))
     }
 
     /// Gets an input tensor.
@@ -2068,8 +2068,8 @@ impl PaddleApi {
         let callee =
             self.kernel_context_input_at.ok_or_else(|| Error::unsupported("kernel_context_input_at"))?;
         // SAFETY: the caller's promise is handed on.
-        let __result = unsafe { callee(ctx.as_raw(), index) };
-        Ok(Tensor::from_raw(__result as *mut _))
+        let returned = unsafe { callee(ctx.as_raw(), index) };
+        Ok(Tensor::from_raw(returned as *mut _))
     }
 
     /// Gets an input that is a list of tensors.
@@ -2090,8 +2090,8 @@ impl PaddleApi {
             .kernel_context_multi_input_at
             .ok_or_else(|| Error::unsupported("kernel_context_multi_input_at"))?;
         // SAFETY: the caller's promise is handed on.
-        let __result = unsafe { callee(ctx.as_raw(), index) };
-        Ok(__result)
+        let returned = unsafe { callee(ctx.as_raw(), index) };
+        Ok(returned)
     }
 
     /// Gets an output tensor.
@@ -2107,8 +2107,8 @@ impl PaddleApi {
         let callee =
             self.kernel_context_output_at.ok_or_else(|| Error::unsupported("kernel_context_output_at"))?;
         // SAFETY: the caller's promise is handed on.
-        let __result = unsafe { callee(ctx.as_raw(), index) };
-        Ok(Tensor::from_raw(__result as *mut _))
+        let returned = unsafe { callee(ctx.as_raw(), index) };
+        Ok(Tensor::from_raw(returned as *mut _))
     }
 
     /// Gets an output that is a list of tensors.
@@ -2129,8 +2129,8 @@ impl PaddleApi {
             .kernel_context_multi_output_at
             .ok_or_else(|| Error::unsupported("kernel_context_multi_output_at"))?;
         // SAFETY: the caller's promise is handed on.
-        let __result = unsafe { callee(ctx.as_raw(), index) };
-        Ok(__result)
+        let returned = unsafe { callee(ctx.as_raw(), index) };
+        Ok(returned)
     }
 
     /// Gets a boolean attribute.
@@ -2147,8 +2147,8 @@ impl PaddleApi {
             .kernel_context_bool_attr_at
             .ok_or_else(|| Error::unsupported("kernel_context_bool_attr_at"))?;
         // SAFETY: the caller's promise is handed on.
-        let __result = unsafe { callee(ctx.as_raw(), index) };
-        Ok(__result)
+        let returned = unsafe { callee(ctx.as_raw(), index) };
+        Ok(returned)
     }
 
     /// Gets a 32-bit integer attribute.
@@ -2165,8 +2165,8 @@ impl PaddleApi {
             .kernel_context_int32_attr_at
             .ok_or_else(|| Error::unsupported("kernel_context_int32_attr_at"))?;
         // SAFETY: the caller's promise is handed on.
-        let __result = unsafe { callee(ctx.as_raw(), index) };
-        Ok(__result)
+        let returned = unsafe { callee(ctx.as_raw(), index) };
+        Ok(returned)
     }
 
     /// Gets a 64-bit integer attribute.
@@ -2183,8 +2183,8 @@ impl PaddleApi {
             .kernel_context_int64_attr_at
             .ok_or_else(|| Error::unsupported("kernel_context_int64_attr_at"))?;
         // SAFETY: the caller's promise is handed on.
-        let __result = unsafe { callee(ctx.as_raw(), index) };
-        Ok(__result)
+        let returned = unsafe { callee(ctx.as_raw(), index) };
+        Ok(returned)
     }
 
     /// Gets a single-precision attribute.
@@ -2201,8 +2201,8 @@ impl PaddleApi {
             .kernel_context_float_attr_at
             .ok_or_else(|| Error::unsupported("kernel_context_float_attr_at"))?;
         // SAFETY: the caller's promise is handed on.
-        let __result = unsafe { callee(ctx.as_raw(), index) };
-        Ok(__result)
+        let returned = unsafe { callee(ctx.as_raw(), index) };
+        Ok(returned)
     }
 
     /// Gets a double-precision attribute.
@@ -2219,8 +2219,8 @@ impl PaddleApi {
             .kernel_context_double_attr_at
             .ok_or_else(|| Error::unsupported("kernel_context_double_attr_at"))?;
         // SAFETY: the caller's promise is handed on.
-        let __result = unsafe { callee(ctx.as_raw(), index) };
-        Ok(__result)
+        let returned = unsafe { callee(ctx.as_raw(), index) };
+        Ok(returned)
     }
 
     /// Gets a scalar attribute.
@@ -2238,8 +2238,8 @@ impl PaddleApi {
             .kernel_context_scalar_attr_at
             .ok_or_else(|| Error::unsupported("kernel_context_scalar_attr_at"))?;
         // SAFETY: the caller's promise is handed on.
-        let __result = unsafe { callee(ctx.as_raw(), index) };
-        Ok(Scalar::from_raw(__result as *mut _))
+        let returned = unsafe { callee(ctx.as_raw(), index) };
+        Ok(Scalar::from_raw(returned as *mut _))
     }
 
     /// Gets an integer array attribute.
@@ -2261,8 +2261,8 @@ impl PaddleApi {
             .kernel_context_int_array_attr_at
             .ok_or_else(|| Error::unsupported("kernel_context_int_array_attr_at"))?;
         // SAFETY: the caller's promise is handed on.
-        let __result = unsafe { callee(ctx.as_raw(), index) };
-        Ok(IntArray::from_raw(__result as *mut _))
+        let returned = unsafe { callee(ctx.as_raw(), index) };
+        Ok(IntArray::from_raw(returned as *mut _))
     }
 
     /// Gets a data type attribute.
@@ -2284,8 +2284,8 @@ impl PaddleApi {
             .kernel_context_data_type_attr_at
             .ok_or_else(|| Error::unsupported("kernel_context_data_type_attr_at"))?;
         // SAFETY: the caller's promise is handed on.
-        let __result = unsafe { callee(ctx.as_raw(), index) };
-        Ok(__result)
+        let returned = unsafe { callee(ctx.as_raw(), index) };
+        Ok(returned)
     }
 
     /// Gets a layout attribute.
@@ -2307,8 +2307,8 @@ impl PaddleApi {
             .kernel_context_data_layout_attr_at
             .ok_or_else(|| Error::unsupported("kernel_context_data_layout_attr_at"))?;
         // SAFETY: the caller's promise is handed on.
-        let __result = unsafe { callee(ctx.as_raw(), index) };
-        Ok(__result)
+        let returned = unsafe { callee(ctx.as_raw(), index) };
+        Ok(returned)
     }
 
     /// Gets a string attribute.
@@ -2330,8 +2330,8 @@ impl PaddleApi {
             .kernel_context_string_attr_at
             .ok_or_else(|| Error::unsupported("kernel_context_string_attr_at"))?;
         // SAFETY: the caller's promise is handed on.
-        let __result = unsafe { callee(ctx.as_raw(), index) };
-        Ok(__result)
+        let returned = unsafe { callee(ctx.as_raw(), index) };
+        Ok(returned)
     }
 
     /// Gets an attribute that is a list of booleans.
@@ -2352,8 +2352,8 @@ impl PaddleApi {
             .kernel_context_list_bool_attr_at
             .ok_or_else(|| Error::unsupported("kernel_context_list_bool_attr_at"))?;
         // SAFETY: the caller's promise is handed on.
-        let __result = unsafe { callee(ctx.as_raw(), index) };
-        Ok(__result)
+        let returned = unsafe { callee(ctx.as_raw(), index) };
+        Ok(returned)
     }
 
     /// Gets an attribute that is a list of 32-bit integers.
@@ -2374,8 +2374,8 @@ impl PaddleApi {
             .kernel_context_list_int32_attr_at
             .ok_or_else(|| Error::unsupported("kernel_context_list_int32_attr_at"))?;
         // SAFETY: the caller's promise is handed on.
-        let __result = unsafe { callee(ctx.as_raw(), index) };
-        Ok(__result)
+        let returned = unsafe { callee(ctx.as_raw(), index) };
+        Ok(returned)
     }
 
     /// Gets an attribute that is a list of 64-bit integers.
@@ -2396,8 +2396,8 @@ impl PaddleApi {
             .kernel_context_list_int64_attr_at
             .ok_or_else(|| Error::unsupported("kernel_context_list_int64_attr_at"))?;
         // SAFETY: the caller's promise is handed on.
-        let __result = unsafe { callee(ctx.as_raw(), index) };
-        Ok(__result)
+        let returned = unsafe { callee(ctx.as_raw(), index) };
+        Ok(returned)
     }
 
     /// Gets an attribute that is a list of single-precision numbers.
@@ -2418,8 +2418,8 @@ impl PaddleApi {
             .kernel_context_list_float_attr_at
             .ok_or_else(|| Error::unsupported("kernel_context_list_float_attr_at"))?;
         // SAFETY: the caller's promise is handed on.
-        let __result = unsafe { callee(ctx.as_raw(), index) };
-        Ok(__result)
+        let returned = unsafe { callee(ctx.as_raw(), index) };
+        Ok(returned)
     }
 
     /// Gets an attribute that is a list of double-precision numbers.
@@ -2440,8 +2440,8 @@ impl PaddleApi {
             .kernel_context_list_double_attr_at
             .ok_or_else(|| Error::unsupported("kernel_context_list_double_attr_at"))?;
         // SAFETY: the caller's promise is handed on.
-        let __result = unsafe { callee(ctx.as_raw(), index) };
-        Ok(__result)
+        let returned = unsafe { callee(ctx.as_raw(), index) };
+        Ok(returned)
     }
 
     /// Gets an attribute that is a list of strings.
@@ -2463,8 +2463,8 @@ impl PaddleApi {
             .kernel_context_list_string_attr_at
             .ok_or_else(|| Error::unsupported("kernel_context_list_string_attr_at"))?;
         // SAFETY: the caller's promise is handed on.
-        let __result = unsafe { callee(ctx.as_raw(), index) };
-        Ok(__result)
+        let returned = unsafe { callee(ctx.as_raw(), index) };
+        Ok(returned)
     }
 
     /// Gets an attribute that is a list of scalars.
@@ -2486,8 +2486,8 @@ impl PaddleApi {
             .kernel_context_list_scalar_attr_at
             .ok_or_else(|| Error::unsupported("kernel_context_list_scalar_attr_at"))?;
         // SAFETY: the caller's promise is handed on.
-        let __result = unsafe { callee(ctx.as_raw(), index) };
-        Ok(__result)
+        let returned = unsafe { callee(ctx.as_raw(), index) };
+        Ok(returned)
     }
 
     /// Gets a place attribute.
@@ -2508,8 +2508,8 @@ impl PaddleApi {
             .kernel_context_place_attr_at
             .ok_or_else(|| Error::unsupported("kernel_context_place_attr_at"))?;
         // SAFETY: the caller's promise is handed on.
-        let __result = unsafe { callee(ctx.as_raw(), index) };
-        Ok(KernelPlace::from_raw(__result as *mut _))
+        let returned = unsafe { callee(ctx.as_raw(), index) };
+        Ok(KernelPlace::from_raw(returned as *mut _))
     }
 
     /// Gets the description of an input tensor.
@@ -2530,8 +2530,8 @@ impl PaddleApi {
             .infer_meta_context_input_at
             .ok_or_else(|| Error::unsupported("infer_meta_context_input_at"))?;
         // SAFETY: the caller's promise is handed on.
-        let __result = unsafe { callee(ctx.as_raw(), index) };
-        Ok(MetaTensor::from_raw(__result as *mut _))
+        let returned = unsafe { callee(ctx.as_raw(), index) };
+        Ok(MetaTensor::from_raw(returned as *mut _))
     }
 
     /// Gets the descriptions of an input that is a list of tensors.
@@ -2552,8 +2552,8 @@ impl PaddleApi {
             .infer_meta_context_multi_input_at
             .ok_or_else(|| Error::unsupported("infer_meta_context_multi_input_at"))?;
         // SAFETY: the caller's promise is handed on.
-        let __result = unsafe { callee(ctx.as_raw(), index) };
-        Ok(__result)
+        let returned = unsafe { callee(ctx.as_raw(), index) };
+        Ok(returned)
     }
 
     /// Gets the description of an output tensor.
@@ -2574,8 +2574,8 @@ impl PaddleApi {
             .infer_meta_context_output_at
             .ok_or_else(|| Error::unsupported("infer_meta_context_output_at"))?;
         // SAFETY: the caller's promise is handed on.
-        let __result = unsafe { callee(ctx.as_raw(), index) };
-        Ok(MetaTensor::from_raw(__result as *mut _))
+        let returned = unsafe { callee(ctx.as_raw(), index) };
+        Ok(MetaTensor::from_raw(returned as *mut _))
     }
 
     /// Gets the descriptions of an output that is a list of tensors.
@@ -2596,8 +2596,8 @@ impl PaddleApi {
             .infer_meta_context_multi_output_at
             .ok_or_else(|| Error::unsupported("infer_meta_context_multi_output_at"))?;
         // SAFETY: the caller's promise is handed on.
-        let __result = unsafe { callee(ctx.as_raw(), index) };
-        Ok(__result)
+        let returned = unsafe { callee(ctx.as_raw(), index) };
+        Ok(returned)
     }
 
     /// Gets a boolean attribute.
@@ -2618,8 +2618,8 @@ impl PaddleApi {
             .infer_meta_context_bool_attr_at
             .ok_or_else(|| Error::unsupported("infer_meta_context_bool_attr_at"))?;
         // SAFETY: the caller's promise is handed on.
-        let __result = unsafe { callee(ctx.as_raw(), index) };
-        Ok(__result)
+        let returned = unsafe { callee(ctx.as_raw(), index) };
+        Ok(returned)
     }
 
     /// Gets a 32-bit integer attribute.
@@ -2640,8 +2640,8 @@ impl PaddleApi {
             .infer_meta_context_int32_attr_at
             .ok_or_else(|| Error::unsupported("infer_meta_context_int32_attr_at"))?;
         // SAFETY: the caller's promise is handed on.
-        let __result = unsafe { callee(ctx.as_raw(), index) };
-        Ok(__result)
+        let returned = unsafe { callee(ctx.as_raw(), index) };
+        Ok(returned)
     }
 
     /// Gets a 64-bit integer attribute.
@@ -2662,8 +2662,8 @@ impl PaddleApi {
             .infer_meta_context_int64_attr_at
             .ok_or_else(|| Error::unsupported("infer_meta_context_int64_attr_at"))?;
         // SAFETY: the caller's promise is handed on.
-        let __result = unsafe { callee(ctx.as_raw(), index) };
-        Ok(__result)
+        let returned = unsafe { callee(ctx.as_raw(), index) };
+        Ok(returned)
     }
 
     /// Gets a single-precision attribute.
@@ -2684,8 +2684,8 @@ impl PaddleApi {
             .infer_meta_context_float_attr_at
             .ok_or_else(|| Error::unsupported("infer_meta_context_float_attr_at"))?;
         // SAFETY: the caller's promise is handed on.
-        let __result = unsafe { callee(ctx.as_raw(), index) };
-        Ok(__result)
+        let returned = unsafe { callee(ctx.as_raw(), index) };
+        Ok(returned)
     }
 
     /// Gets a double-precision attribute.
@@ -2706,8 +2706,8 @@ impl PaddleApi {
             .infer_meta_context_double_attr_at
             .ok_or_else(|| Error::unsupported("infer_meta_context_double_attr_at"))?;
         // SAFETY: the caller's promise is handed on.
-        let __result = unsafe { callee(ctx.as_raw(), index) };
-        Ok(__result)
+        let returned = unsafe { callee(ctx.as_raw(), index) };
+        Ok(returned)
     }
 
     /// Gets a scalar attribute.
@@ -2728,8 +2728,8 @@ impl PaddleApi {
             .infer_meta_context_scalar_attr_at
             .ok_or_else(|| Error::unsupported("infer_meta_context_scalar_attr_at"))?;
         // SAFETY: the caller's promise is handed on.
-        let __result = unsafe { callee(ctx.as_raw(), index) };
-        Ok(Scalar::from_raw(__result as *mut _))
+        let returned = unsafe { callee(ctx.as_raw(), index) };
+        Ok(Scalar::from_raw(returned as *mut _))
     }
 
     /// Gets an integer array attribute.
@@ -2750,8 +2750,8 @@ impl PaddleApi {
             .infer_meta_context_int_array_attr_at
             .ok_or_else(|| Error::unsupported("infer_meta_context_int_array_attr_at"))?;
         // SAFETY: the caller's promise is handed on.
-        let __result = unsafe { callee(ctx.as_raw(), index) };
-        Ok(IntArray::from_raw(__result as *mut _))
+        let returned = unsafe { callee(ctx.as_raw(), index) };
+        Ok(IntArray::from_raw(returned as *mut _))
     }
 
     /// Gets a data type attribute.
@@ -2773,8 +2773,8 @@ impl PaddleApi {
             .infer_meta_context_data_type_attr_at
             .ok_or_else(|| Error::unsupported("infer_meta_context_data_type_attr_at"))?;
         // SAFETY: the caller's promise is handed on.
-        let __result = unsafe { callee(ctx.as_raw(), index) };
-        Ok(__result)
+        let returned = unsafe { callee(ctx.as_raw(), index) };
+        Ok(returned)
     }
 
     /// Gets a layout attribute.
@@ -2796,8 +2796,8 @@ impl PaddleApi {
             .infer_meta_context_data_layout_attr_at
             .ok_or_else(|| Error::unsupported("infer_meta_context_data_layout_attr_at"))?;
         // SAFETY: the caller's promise is handed on.
-        let __result = unsafe { callee(ctx.as_raw(), index) };
-        Ok(__result)
+        let returned = unsafe { callee(ctx.as_raw(), index) };
+        Ok(returned)
     }
 
     /// Gets a string attribute.
@@ -2819,8 +2819,8 @@ impl PaddleApi {
             .infer_meta_context_string_attr_at
             .ok_or_else(|| Error::unsupported("infer_meta_context_string_attr_at"))?;
         // SAFETY: the caller's promise is handed on.
-        let __result = unsafe { callee(ctx.as_raw(), index) };
-        Ok(__result)
+        let returned = unsafe { callee(ctx.as_raw(), index) };
+        Ok(returned)
     }
 
     /// Gets an attribute that is a list of booleans.
@@ -2841,8 +2841,8 @@ impl PaddleApi {
             .infer_meta_context_list_bool_attr_at
             .ok_or_else(|| Error::unsupported("infer_meta_context_list_bool_attr_at"))?;
         // SAFETY: the caller's promise is handed on.
-        let __result = unsafe { callee(ctx.as_raw(), index) };
-        Ok(__result)
+        let returned = unsafe { callee(ctx.as_raw(), index) };
+        Ok(returned)
     }
 
     /// Gets an attribute that is a list of 32-bit integers.
@@ -2863,8 +2863,8 @@ impl PaddleApi {
             .infer_meta_context_list_int32_attr_at
             .ok_or_else(|| Error::unsupported("infer_meta_context_list_int32_attr_at"))?;
         // SAFETY: the caller's promise is handed on.
-        let __result = unsafe { callee(ctx.as_raw(), index) };
-        Ok(__result)
+        let returned = unsafe { callee(ctx.as_raw(), index) };
+        Ok(returned)
     }
 
     /// Gets an attribute that is a list of 64-bit integers.
@@ -2885,8 +2885,8 @@ impl PaddleApi {
             .infer_meta_context_list_int64_attr_at
             .ok_or_else(|| Error::unsupported("infer_meta_context_list_int64_attr_at"))?;
         // SAFETY: the caller's promise is handed on.
-        let __result = unsafe { callee(ctx.as_raw(), index) };
-        Ok(__result)
+        let returned = unsafe { callee(ctx.as_raw(), index) };
+        Ok(returned)
     }
 
     /// Gets an attribute that is a list of single-precision numbers.
@@ -2907,8 +2907,8 @@ impl PaddleApi {
             .infer_meta_context_list_float_attr_at
             .ok_or_else(|| Error::unsupported("infer_meta_context_list_float_attr_at"))?;
         // SAFETY: the caller's promise is handed on.
-        let __result = unsafe { callee(ctx.as_raw(), index) };
-        Ok(__result)
+        let returned = unsafe { callee(ctx.as_raw(), index) };
+        Ok(returned)
     }
 
     /// Gets an attribute that is a list of double-precision numbers.
@@ -2929,8 +2929,8 @@ impl PaddleApi {
             .infer_meta_context_list_double_attr_at
             .ok_or_else(|| Error::unsupported("infer_meta_context_list_double_attr_at"))?;
         // SAFETY: the caller's promise is handed on.
-        let __result = unsafe { callee(ctx.as_raw(), index) };
-        Ok(__result)
+        let returned = unsafe { callee(ctx.as_raw(), index) };
+        Ok(returned)
     }
 
     /// Gets an attribute that is a list of strings.
@@ -2952,8 +2952,8 @@ impl PaddleApi {
             .infer_meta_context_list_string_attr_at
             .ok_or_else(|| Error::unsupported("infer_meta_context_list_string_attr_at"))?;
         // SAFETY: the caller's promise is handed on.
-        let __result = unsafe { callee(ctx.as_raw(), index) };
-        Ok(__result)
+        let returned = unsafe { callee(ctx.as_raw(), index) };
+        Ok(returned)
     }
 
     /// Gets an attribute that is a list of scalars.
@@ -2975,8 +2975,8 @@ impl PaddleApi {
             .infer_meta_context_list_scalar_attr_at
             .ok_or_else(|| Error::unsupported("infer_meta_context_list_scalar_attr_at"))?;
         // SAFETY: the caller's promise is handed on.
-        let __result = unsafe { callee(ctx.as_raw(), index) };
-        Ok(__result)
+        let returned = unsafe { callee(ctx.as_raw(), index) };
+        Ok(returned)
     }
 
     /// Gets a place attribute.
@@ -2997,8 +2997,8 @@ impl PaddleApi {
             .infer_meta_context_place_attr_at
             .ok_or_else(|| Error::unsupported("infer_meta_context_place_attr_at"))?;
         // SAFETY: the caller's promise is handed on.
-        let __result = unsafe { callee(ctx.as_raw(), index) };
-        Ok(KernelPlace::from_raw(__result as *mut _))
+        let returned = unsafe { callee(ctx.as_raw(), index) };
+        Ok(KernelPlace::from_raw(returned as *mut _))
     }
 
     /// Gets the data type of a tensor.
@@ -3015,14 +3015,14 @@ impl PaddleApi {
             self.tensor_get_pd_data_type.ok_or_else(|| Error::unsupported("tensor_get_pd_data_type"))?;
         let mut status_of_call = <device::Status as tenon::StatusCode>::SUCCESS;
         // SAFETY: the caller's promise is handed on.
-        let __result = unsafe { callee(tensor.as_raw().cast_const(), &raw mut status_of_call) };
+        let returned = unsafe { callee(tensor.as_raw().cast_const(), &raw mut status_of_call) };
         if status_of_call != <device::Status as tenon::StatusCode>::SUCCESS {
             return Err(Error::new(
                 status_of_call,
                 concat!("the host failed in `", "tensor_get_pd_data_type", "`"),
             ));
         }
-        Ok(__result)
+        Ok(returned)
     }
 
     /// Gets the layout of a tensor.
@@ -3039,14 +3039,14 @@ impl PaddleApi {
             self.tensor_get_data_layout.ok_or_else(|| Error::unsupported("tensor_get_data_layout"))?;
         let mut status_of_call = <device::Status as tenon::StatusCode>::SUCCESS;
         // SAFETY: the caller's promise is handed on.
-        let __result = unsafe { callee(tensor.as_raw().cast_const(), &raw mut status_of_call) };
+        let returned = unsafe { callee(tensor.as_raw().cast_const(), &raw mut status_of_call) };
         if status_of_call != <device::Status as tenon::StatusCode>::SUCCESS {
             return Err(Error::new(
                 status_of_call,
                 concat!("the host failed in `", "tensor_get_data_layout", "`"),
             ));
         }
-        Ok(__result)
+        Ok(returned)
     }
 
     /// Gets the size of a tensor's allocation from its offset on, in bytes.
@@ -3063,14 +3063,14 @@ impl PaddleApi {
         let callee = self.tensor_get_byte_size.ok_or_else(|| Error::unsupported("tensor_get_byte_size"))?;
         let mut status_of_call = <device::Status as tenon::StatusCode>::SUCCESS;
         // SAFETY: the caller's promise is handed on.
-        let __result = unsafe { callee(tensor.as_raw().cast_const(), &raw mut status_of_call) };
+        let returned = unsafe { callee(tensor.as_raw().cast_const(), &raw mut status_of_call) };
         if status_of_call != <device::Status as tenon::StatusCode>::SUCCESS {
             return Err(Error::new(
                 status_of_call,
                 concat!("the host failed in `", "tensor_get_byte_size", "`"),
             ));
         }
-        Ok(__result)
+        Ok(returned)
     }
 
     /// Gets the address of the first element of a tensor.
@@ -3087,14 +3087,14 @@ impl PaddleApi {
             self.tensor_get_data_pointer.ok_or_else(|| Error::unsupported("tensor_get_data_pointer"))?;
         let mut status_of_call = <device::Status as tenon::StatusCode>::SUCCESS;
         // SAFETY: the caller's promise is handed on.
-        let __result = unsafe { callee(tensor.as_raw().cast_const(), &raw mut status_of_call) };
+        let returned = unsafe { callee(tensor.as_raw().cast_const(), &raw mut status_of_call) };
         if status_of_call != <device::Status as tenon::StatusCode>::SUCCESS {
             return Err(Error::new(
                 status_of_call,
                 concat!("the host failed in `", "tensor_get_data_pointer", "`"),
             ));
         }
-        Ok(__result)
+        Ok(returned)
     }
 
     /// Gets the number of elements of a tensor.
@@ -3111,14 +3111,14 @@ impl PaddleApi {
             self.tensor_get_element_count.ok_or_else(|| Error::unsupported("tensor_get_element_count"))?;
         let mut status_of_call = <device::Status as tenon::StatusCode>::SUCCESS;
         // SAFETY: the caller's promise is handed on.
-        let __result = unsafe { callee(tensor.as_raw().cast_const(), &raw mut status_of_call) };
+        let returned = unsafe { callee(tensor.as_raw().cast_const(), &raw mut status_of_call) };
         if status_of_call != <device::Status as tenon::StatusCode>::SUCCESS {
             return Err(Error::new(
                 status_of_call,
                 concat!("the host failed in `", "tensor_get_element_count", "`"),
             ));
         }
-        Ok(__result)
+        Ok(returned)
     }
 
     /// Gets the number of dimensions of a tensor.
@@ -3134,14 +3134,14 @@ impl PaddleApi {
         let callee = self.tensor_get_num_dims.ok_or_else(|| Error::unsupported("tensor_get_num_dims"))?;
         let mut status_of_call = <device::Status as tenon::StatusCode>::SUCCESS;
         // SAFETY: the caller's promise is handed on.
-        let __result = unsafe { callee(tensor.as_raw().cast_const(), &raw mut status_of_call) };
+        let returned = unsafe { callee(tensor.as_raw().cast_const(), &raw mut status_of_call) };
         if status_of_call != <device::Status as tenon::StatusCode>::SUCCESS {
             return Err(Error::new(
                 status_of_call,
                 concat!("the host failed in `", "tensor_get_num_dims", "`"),
             ));
         }
-        Ok(__result)
+        Ok(returned)
     }
 
     /// Gets the length of a tensor along one dimension.
@@ -3157,11 +3157,11 @@ impl PaddleApi {
         let callee = self.tensor_get_dim.ok_or_else(|| Error::unsupported("tensor_get_dim"))?;
         let mut status_of_call = <device::Status as tenon::StatusCode>::SUCCESS;
         // SAFETY: the caller's promise is handed on.
-        let __result = unsafe { callee(tensor.as_raw().cast_const(), index, &raw mut status_of_call) };
+        let returned = unsafe { callee(tensor.as_raw().cast_const(), index, &raw mut status_of_call) };
         if status_of_call != <device::Status as tenon::StatusCode>::SUCCESS {
             return Err(Error::new(status_of_call, concat!("the host failed in `", "tensor_get_dim", "`")));
         }
-        Ok(__result)
+        Ok(returned)
     }
 
     /// Gets the number of strides of a tensor.
@@ -3178,14 +3178,14 @@ impl PaddleApi {
             self.tensor_get_num_strides.ok_or_else(|| Error::unsupported("tensor_get_num_strides"))?;
         let mut status_of_call = <device::Status as tenon::StatusCode>::SUCCESS;
         // SAFETY: the caller's promise is handed on.
-        let __result = unsafe { callee(tensor.as_raw().cast_const(), &raw mut status_of_call) };
+        let returned = unsafe { callee(tensor.as_raw().cast_const(), &raw mut status_of_call) };
         if status_of_call != <device::Status as tenon::StatusCode>::SUCCESS {
             return Err(Error::new(
                 status_of_call,
                 concat!("the host failed in `", "tensor_get_num_strides", "`"),
             ));
         }
-        Ok(__result)
+        Ok(returned)
     }
 
     /// Gets the stride of a tensor along one dimension, in elements.
@@ -3202,14 +3202,14 @@ impl PaddleApi {
         let callee = self.tensor_get_stride.ok_or_else(|| Error::unsupported("tensor_get_stride"))?;
         let mut status_of_call = <device::Status as tenon::StatusCode>::SUCCESS;
         // SAFETY: the caller's promise is handed on.
-        let __result = unsafe { callee(tensor.as_raw().cast_const(), index, &raw mut status_of_call) };
+        let returned = unsafe { callee(tensor.as_raw().cast_const(), index, &raw mut status_of_call) };
         if status_of_call != <device::Status as tenon::StatusCode>::SUCCESS {
             return Err(Error::new(
                 status_of_call,
                 concat!("the host failed in `", "tensor_get_stride", "`"),
             ));
         }
-        Ok(__result)
+        Ok(returned)
     }
 
     /// Gets the level of detail of a tensor.
@@ -3252,14 +3252,14 @@ impl PaddleApi {
         let callee = self.tensor_is_initialized.ok_or_else(|| Error::unsupported("tensor_is_initialized"))?;
         let mut status_of_call = <device::Status as tenon::StatusCode>::SUCCESS;
         // SAFETY: the caller's promise is handed on.
-        let __result = unsafe { callee(tensor.as_raw().cast_const(), &raw mut status_of_call) };
+        let returned = unsafe { callee(tensor.as_raw().cast_const(), &raw mut status_of_call) };
         if status_of_call != <device::Status as tenon::StatusCode>::SUCCESS {
             return Err(Error::new(
                 status_of_call,
                 concat!("the host failed in `", "tensor_is_initialized", "`"),
             ));
         }
-        Ok(__result)
+        Ok(returned)
     }
 
     /// Returns whether the description of a tensor is complete.
@@ -3276,11 +3276,11 @@ impl PaddleApi {
         let callee = self.tensor_is_valid.ok_or_else(|| Error::unsupported("tensor_is_valid"))?;
         let mut status_of_call = <device::Status as tenon::StatusCode>::SUCCESS;
         // SAFETY: the caller's promise is handed on.
-        let __result = unsafe { callee(tensor.as_raw().cast_const(), &raw mut status_of_call) };
+        let returned = unsafe { callee(tensor.as_raw().cast_const(), &raw mut status_of_call) };
         if status_of_call != <device::Status as tenon::StatusCode>::SUCCESS {
             return Err(Error::new(status_of_call, concat!("the host failed in `", "tensor_is_valid", "`")));
         }
-        Ok(__result)
+        Ok(returned)
     }
 
     /// Gets the allocation that a tensor holds.
@@ -3297,14 +3297,14 @@ impl PaddleApi {
         let callee = self.tensor_get_holder.ok_or_else(|| Error::unsupported("tensor_get_holder"))?;
         let mut status_of_call = <device::Status as tenon::StatusCode>::SUCCESS;
         // SAFETY: the caller's promise is handed on.
-        let __result = unsafe { callee(tensor.as_raw().cast_const(), &raw mut status_of_call) };
+        let returned = unsafe { callee(tensor.as_raw().cast_const(), &raw mut status_of_call) };
         if status_of_call != <device::Status as tenon::StatusCode>::SUCCESS {
             return Err(Error::new(
                 status_of_call,
                 concat!("the host failed in `", "tensor_get_holder", "`"),
             ));
         }
-        Ok(__result)
+        Ok(returned)
     }
 
     /// Gets the offset of a tensor in its allocation.
@@ -3320,14 +3320,14 @@ impl PaddleApi {
         let callee = self.tensor_get_offset.ok_or_else(|| Error::unsupported("tensor_get_offset"))?;
         let mut status_of_call = <device::Status as tenon::StatusCode>::SUCCESS;
         // SAFETY: the caller's promise is handed on.
-        let __result = unsafe { callee(tensor.as_raw().cast_const(), &raw mut status_of_call) };
+        let returned = unsafe { callee(tensor.as_raw().cast_const(), &raw mut status_of_call) };
         if status_of_call != <device::Status as tenon::StatusCode>::SUCCESS {
             return Err(Error::new(
                 status_of_call,
                 concat!("the host failed in `", "tensor_get_offset", "`"),
             ));
         }
-        Ok(__result)
+        Ok(returned)
     }
 
     /// Sets the shape of a tensor.
@@ -3491,8 +3491,8 @@ impl PaddleApi {
     pub unsafe fn new_tensor(&self) -> Result<Tensor> {
         let callee = self.new_tensor.ok_or_else(|| Error::unsupported("new_tensor"))?;
         // SAFETY: the caller's promise is handed on.
-        let __result = unsafe { callee() };
-        Ok(Tensor::from_raw(__result as *mut _))
+        let returned = unsafe { callee() };
+        Ok(Tensor::from_raw(returned as *mut _))
     }
 
     /// Frees a tensor.
@@ -3580,8 +3580,8 @@ impl PaddleApi {
             .optional_tensor_get_pointer
             .ok_or_else(|| Error::unsupported("optional_tensor_get_pointer"))?;
         // SAFETY: the caller's promise is handed on.
-        let __result = unsafe { callee(tensor.as_raw()) };
-        Ok(Tensor::from_raw(__result as *mut _))
+        let returned = unsafe { callee(tensor.as_raw()) };
+        Ok(Tensor::from_raw(returned as *mut _))
     }
 
     /// Gets the tensors of a list argument.
@@ -3598,8 +3598,8 @@ impl PaddleApi {
     pub unsafe fn tensor_vector_to_list(&self, tensor: Tensor) -> Result<ffi::PD_List> {
         let callee = self.tensor_vector_to_list.ok_or_else(|| Error::unsupported("tensor_vector_to_list"))?;
         // SAFETY: the caller's promise is handed on.
-        let __result = unsafe { callee(tensor.as_raw()) };
-        Ok(__result)
+        let returned = unsafe { callee(tensor.as_raw()) };
+        Ok(returned)
     }
 
     /// Gets the data type of a meta tensor.
@@ -3617,14 +3617,14 @@ impl PaddleApi {
             .ok_or_else(|| Error::unsupported("meta_tensor_get_pd_data_type"))?;
         let mut status_of_call = <device::Status as tenon::StatusCode>::SUCCESS;
         // SAFETY: the caller's promise is handed on.
-        let __result = unsafe { callee(tensor.as_raw().cast_const(), &raw mut status_of_call) };
+        let returned = unsafe { callee(tensor.as_raw().cast_const(), &raw mut status_of_call) };
         if status_of_call != <device::Status as tenon::StatusCode>::SUCCESS {
             return Err(Error::new(
                 status_of_call,
                 concat!("the host failed in `", "meta_tensor_get_pd_data_type", "`"),
             ));
         }
-        Ok(__result)
+        Ok(returned)
     }
 
     /// Gets the layout of a meta tensor.
@@ -3642,14 +3642,14 @@ impl PaddleApi {
             .ok_or_else(|| Error::unsupported("meta_tensor_get_data_layout"))?;
         let mut status_of_call = <device::Status as tenon::StatusCode>::SUCCESS;
         // SAFETY: the caller's promise is handed on.
-        let __result = unsafe { callee(tensor.as_raw().cast_const(), &raw mut status_of_call) };
+        let returned = unsafe { callee(tensor.as_raw().cast_const(), &raw mut status_of_call) };
         if status_of_call != <device::Status as tenon::StatusCode>::SUCCESS {
             return Err(Error::new(
                 status_of_call,
                 concat!("the host failed in `", "meta_tensor_get_data_layout", "`"),
             ));
         }
-        Ok(__result)
+        Ok(returned)
     }
 
     /// Gets the number of elements of a meta tensor.
@@ -3667,14 +3667,14 @@ impl PaddleApi {
             .ok_or_else(|| Error::unsupported("meta_tensor_get_element_count"))?;
         let mut status_of_call = <device::Status as tenon::StatusCode>::SUCCESS;
         // SAFETY: the caller's promise is handed on.
-        let __result = unsafe { callee(tensor.as_raw().cast_const(), &raw mut status_of_call) };
+        let returned = unsafe { callee(tensor.as_raw().cast_const(), &raw mut status_of_call) };
         if status_of_call != <device::Status as tenon::StatusCode>::SUCCESS {
             return Err(Error::new(
                 status_of_call,
                 concat!("the host failed in `", "meta_tensor_get_element_count", "`"),
             ));
         }
-        Ok(__result)
+        Ok(returned)
     }
 
     /// Gets the number of dimensions of a meta tensor.
@@ -3691,14 +3691,14 @@ impl PaddleApi {
             self.meta_tensor_get_num_dims.ok_or_else(|| Error::unsupported("meta_tensor_get_num_dims"))?;
         let mut status_of_call = <device::Status as tenon::StatusCode>::SUCCESS;
         // SAFETY: the caller's promise is handed on.
-        let __result = unsafe { callee(tensor.as_raw().cast_const(), &raw mut status_of_call) };
+        let returned = unsafe { callee(tensor.as_raw().cast_const(), &raw mut status_of_call) };
         if status_of_call != <device::Status as tenon::StatusCode>::SUCCESS {
             return Err(Error::new(
                 status_of_call,
                 concat!("the host failed in `", "meta_tensor_get_num_dims", "`"),
             ));
         }
-        Ok(__result)
+        Ok(returned)
     }
 
     /// Gets the length of a meta tensor along one dimension.
@@ -3715,14 +3715,14 @@ impl PaddleApi {
         let callee = self.meta_tensor_get_dim.ok_or_else(|| Error::unsupported("meta_tensor_get_dim"))?;
         let mut status_of_call = <device::Status as tenon::StatusCode>::SUCCESS;
         // SAFETY: the caller's promise is handed on.
-        let __result = unsafe { callee(tensor.as_raw().cast_const(), index, &raw mut status_of_call) };
+        let returned = unsafe { callee(tensor.as_raw().cast_const(), index, &raw mut status_of_call) };
         if status_of_call != <device::Status as tenon::StatusCode>::SUCCESS {
             return Err(Error::new(
                 status_of_call,
                 concat!("the host failed in `", "meta_tensor_get_dim", "`"),
             ));
         }
-        Ok(__result)
+        Ok(returned)
     }
 
     /// Gets the number of strides of a meta tensor.
@@ -3740,14 +3740,14 @@ impl PaddleApi {
             .ok_or_else(|| Error::unsupported("meta_tensor_get_num_strides"))?;
         let mut status_of_call = <device::Status as tenon::StatusCode>::SUCCESS;
         // SAFETY: the caller's promise is handed on.
-        let __result = unsafe { callee(tensor.as_raw().cast_const(), &raw mut status_of_call) };
+        let returned = unsafe { callee(tensor.as_raw().cast_const(), &raw mut status_of_call) };
         if status_of_call != <device::Status as tenon::StatusCode>::SUCCESS {
             return Err(Error::new(
                 status_of_call,
                 concat!("the host failed in `", "meta_tensor_get_num_strides", "`"),
             ));
         }
-        Ok(__result)
+        Ok(returned)
     }
 
     /// Gets the stride of a meta tensor along one dimension, in elements.
@@ -3764,14 +3764,14 @@ impl PaddleApi {
             self.meta_tensor_get_stride.ok_or_else(|| Error::unsupported("meta_tensor_get_stride"))?;
         let mut status_of_call = <device::Status as tenon::StatusCode>::SUCCESS;
         // SAFETY: the caller's promise is handed on.
-        let __result = unsafe { callee(tensor.as_raw().cast_const(), index, &raw mut status_of_call) };
+        let returned = unsafe { callee(tensor.as_raw().cast_const(), index, &raw mut status_of_call) };
         if status_of_call != <device::Status as tenon::StatusCode>::SUCCESS {
             return Err(Error::new(
                 status_of_call,
                 concat!("the host failed in `", "meta_tensor_get_stride", "`"),
             ));
         }
-        Ok(__result)
+        Ok(returned)
     }
 
     /// Returns whether a meta tensor describes a tensor.
@@ -3787,14 +3787,14 @@ impl PaddleApi {
         let callee = self.meta_tensor_is_valid.ok_or_else(|| Error::unsupported("meta_tensor_is_valid"))?;
         let mut status_of_call = <device::Status as tenon::StatusCode>::SUCCESS;
         // SAFETY: the caller's promise is handed on.
-        let __result = unsafe { callee(tensor.as_raw().cast_const(), &raw mut status_of_call) };
+        let returned = unsafe { callee(tensor.as_raw().cast_const(), &raw mut status_of_call) };
         if status_of_call != <device::Status as tenon::StatusCode>::SUCCESS {
             return Err(Error::new(
                 status_of_call,
                 concat!("the host failed in `", "meta_tensor_is_valid", "`"),
             ));
         }
-        Ok(__result)
+        Ok(returned)
     }
 
     /// Sets the shape of a meta tensor.
@@ -3924,8 +3924,8 @@ impl PaddleApi {
     pub unsafe fn string_attr(&self, attr: *mut c_void) -> Result<*const c_char> {
         let callee = self.string_attr.ok_or_else(|| Error::unsupported("string_attr"))?;
         // SAFETY: the caller's promise is handed on.
-        let __result = unsafe { callee(attr) };
-        Ok(__result)
+        let returned = unsafe { callee(attr) };
+        Ok(returned)
     }
 
     /// Gets a data type attribute.
@@ -3941,8 +3941,8 @@ impl PaddleApi {
     pub unsafe fn data_type_attr(&self, attr: *mut c_void) -> Result<device::DataType> {
         let callee = self.data_type_attr.ok_or_else(|| Error::unsupported("data_type_attr"))?;
         // SAFETY: the caller's promise is handed on.
-        let __result = unsafe { callee(attr) };
-        Ok(__result)
+        let returned = unsafe { callee(attr) };
+        Ok(returned)
     }
 
     /// Gets a layout attribute.
@@ -3958,8 +3958,8 @@ impl PaddleApi {
     pub unsafe fn data_layout_attr(&self, attr: *mut c_void) -> Result<device::DataLayout> {
         let callee = self.data_layout_attr.ok_or_else(|| Error::unsupported("data_layout_attr"))?;
         // SAFETY: the caller's promise is handed on.
-        let __result = unsafe { callee(attr) };
-        Ok(__result)
+        let returned = unsafe { callee(attr) };
+        Ok(returned)
     }
 
     /// Gets a list of 32-bit integers from an attribute.
@@ -3974,8 +3974,8 @@ impl PaddleApi {
     pub unsafe fn list_int32_attr(&self, attr: *mut c_void) -> Result<ffi::PD_List> {
         let callee = self.list_int32_attr.ok_or_else(|| Error::unsupported("list_int32_attr"))?;
         // SAFETY: the caller's promise is handed on.
-        let __result = unsafe { callee(attr) };
-        Ok(__result)
+        let returned = unsafe { callee(attr) };
+        Ok(returned)
     }
 
     /// Gets a list of 64-bit integers from an attribute.
@@ -3990,8 +3990,8 @@ impl PaddleApi {
     pub unsafe fn list_int64_attr(&self, attr: *mut c_void) -> Result<ffi::PD_List> {
         let callee = self.list_int64_attr.ok_or_else(|| Error::unsupported("list_int64_attr"))?;
         // SAFETY: the caller's promise is handed on.
-        let __result = unsafe { callee(attr) };
-        Ok(__result)
+        let returned = unsafe { callee(attr) };
+        Ok(returned)
     }
 
     /// Gets a list of single-precision numbers from an attribute.
@@ -4006,8 +4006,8 @@ impl PaddleApi {
     pub unsafe fn list_float_attr(&self, attr: *mut c_void) -> Result<ffi::PD_List> {
         let callee = self.list_float_attr.ok_or_else(|| Error::unsupported("list_float_attr"))?;
         // SAFETY: the caller's promise is handed on.
-        let __result = unsafe { callee(attr) };
-        Ok(__result)
+        let returned = unsafe { callee(attr) };
+        Ok(returned)
     }
 
     /// Gets a list of double-precision numbers from an attribute.
@@ -4022,8 +4022,8 @@ impl PaddleApi {
     pub unsafe fn list_double_attr(&self, attr: *mut c_void) -> Result<ffi::PD_List> {
         let callee = self.list_double_attr.ok_or_else(|| Error::unsupported("list_double_attr"))?;
         // SAFETY: the caller's promise is handed on.
-        let __result = unsafe { callee(attr) };
-        Ok(__result)
+        let returned = unsafe { callee(attr) };
+        Ok(returned)
     }
 
     /// Gets a list of scalars from an attribute.
@@ -4038,8 +4038,8 @@ impl PaddleApi {
     pub unsafe fn list_scalar_attr(&self, attr: *mut c_void) -> Result<ffi::PD_List> {
         let callee = self.list_scalar_attr.ok_or_else(|| Error::unsupported("list_scalar_attr"))?;
         // SAFETY: the caller's promise is handed on.
-        let __result = unsafe { callee(attr) };
-        Ok(__result)
+        let returned = unsafe { callee(attr) };
+        Ok(returned)
     }
 
     /// Gets a list of strings from an attribute.
@@ -4054,8 +4054,8 @@ impl PaddleApi {
     pub unsafe fn list_string_attr(&self, attr: *mut c_void) -> Result<ffi::PD_List> {
         let callee = self.list_string_attr.ok_or_else(|| Error::unsupported("list_string_attr"))?;
         // SAFETY: the caller's promise is handed on.
-        let __result = unsafe { callee(attr) };
-        Ok(__result)
+        let returned = unsafe { callee(attr) };
+        Ok(returned)
     }
 
     /// Gets a list of booleans from an attribute.
@@ -4070,8 +4070,8 @@ impl PaddleApi {
     pub unsafe fn list_bool_attr(&self, attr: *mut c_void) -> Result<ffi::PD_List> {
         let callee = self.list_bool_attr.ok_or_else(|| Error::unsupported("list_bool_attr"))?;
         // SAFETY: the caller's promise is handed on.
-        let __result = unsafe { callee(attr) };
-        Ok(__result)
+        let returned = unsafe { callee(attr) };
+        Ok(returned)
     }
 
     /// Converts a scalar to a boolean.
@@ -4086,8 +4086,8 @@ impl PaddleApi {
     pub unsafe fn scalar_get_bool_data(&self, scalar: Scalar) -> Result<bool> {
         let callee = self.scalar_get_bool_data.ok_or_else(|| Error::unsupported("scalar_get_bool_data"))?;
         // SAFETY: the caller's promise is handed on.
-        let __result = unsafe { callee(scalar.as_raw()) };
-        Ok(__result)
+        let returned = unsafe { callee(scalar.as_raw()) };
+        Ok(returned)
     }
 
     /// Converts a scalar to a signed 8-bit integer.
@@ -4102,8 +4102,8 @@ impl PaddleApi {
     pub unsafe fn scalar_get_int8_data(&self, scalar: Scalar) -> Result<i8> {
         let callee = self.scalar_get_int8_data.ok_or_else(|| Error::unsupported("scalar_get_int8_data"))?;
         // SAFETY: the caller's promise is handed on.
-        let __result = unsafe { callee(scalar.as_raw()) };
-        Ok(__result)
+        let returned = unsafe { callee(scalar.as_raw()) };
+        Ok(returned)
     }
 
     /// Converts a scalar to a signed 16-bit integer.
@@ -4118,8 +4118,8 @@ impl PaddleApi {
     pub unsafe fn scalar_get_int16_data(&self, scalar: Scalar) -> Result<i16> {
         let callee = self.scalar_get_int16_data.ok_or_else(|| Error::unsupported("scalar_get_int16_data"))?;
         // SAFETY: the caller's promise is handed on.
-        let __result = unsafe { callee(scalar.as_raw()) };
-        Ok(__result)
+        let returned = unsafe { callee(scalar.as_raw()) };
+        Ok(returned)
     }
 
     /// Converts a scalar to a signed 32-bit integer.
@@ -4134,8 +4134,8 @@ impl PaddleApi {
     pub unsafe fn scalar_get_int32_data(&self, scalar: Scalar) -> Result<i32> {
         let callee = self.scalar_get_int32_data.ok_or_else(|| Error::unsupported("scalar_get_int32_data"))?;
         // SAFETY: the caller's promise is handed on.
-        let __result = unsafe { callee(scalar.as_raw()) };
-        Ok(__result)
+        let returned = unsafe { callee(scalar.as_raw()) };
+        Ok(returned)
     }
 
     /// Converts a scalar to a signed 64-bit integer.
@@ -4150,8 +4150,8 @@ impl PaddleApi {
     pub unsafe fn scalar_get_int64_data(&self, scalar: Scalar) -> Result<i64> {
         let callee = self.scalar_get_int64_data.ok_or_else(|| Error::unsupported("scalar_get_int64_data"))?;
         // SAFETY: the caller's promise is handed on.
-        let __result = unsafe { callee(scalar.as_raw()) };
-        Ok(__result)
+        let returned = unsafe { callee(scalar.as_raw()) };
+        Ok(returned)
     }
 
     /// Converts a scalar to an unsigned 8-bit integer.
@@ -4166,8 +4166,8 @@ impl PaddleApi {
     pub unsafe fn scalar_get_uint8_data(&self, scalar: Scalar) -> Result<u8> {
         let callee = self.scalar_get_uint8_data.ok_or_else(|| Error::unsupported("scalar_get_uint8_data"))?;
         // SAFETY: the caller's promise is handed on.
-        let __result = unsafe { callee(scalar.as_raw()) };
-        Ok(__result)
+        let returned = unsafe { callee(scalar.as_raw()) };
+        Ok(returned)
     }
 
     /// Converts a scalar to an unsigned 16-bit integer.
@@ -4183,8 +4183,8 @@ impl PaddleApi {
         let callee =
             self.scalar_get_uint16_data.ok_or_else(|| Error::unsupported("scalar_get_uint16_data"))?;
         // SAFETY: the caller's promise is handed on.
-        let __result = unsafe { callee(scalar.as_raw()) };
-        Ok(__result)
+        let returned = unsafe { callee(scalar.as_raw()) };
+        Ok(returned)
     }
 
     /// Converts a scalar to an unsigned 32-bit integer.
@@ -4200,8 +4200,8 @@ impl PaddleApi {
         let callee =
             self.scalar_get_uint32_data.ok_or_else(|| Error::unsupported("scalar_get_uint32_data"))?;
         // SAFETY: the caller's promise is handed on.
-        let __result = unsafe { callee(scalar.as_raw()) };
-        Ok(__result)
+        let returned = unsafe { callee(scalar.as_raw()) };
+        Ok(returned)
     }
 
     /// Converts a scalar to an unsigned 64-bit integer.
@@ -4217,8 +4217,8 @@ impl PaddleApi {
         let callee =
             self.scalar_get_uint64_data.ok_or_else(|| Error::unsupported("scalar_get_uint64_data"))?;
         // SAFETY: the caller's promise is handed on.
-        let __result = unsafe { callee(scalar.as_raw()) };
-        Ok(__result)
+        let returned = unsafe { callee(scalar.as_raw()) };
+        Ok(returned)
     }
 
     /// Converts a scalar to a single-precision number.
@@ -4234,8 +4234,8 @@ impl PaddleApi {
         let callee =
             self.scalar_get_float32_data.ok_or_else(|| Error::unsupported("scalar_get_float32_data"))?;
         // SAFETY: the caller's promise is handed on.
-        let __result = unsafe { callee(scalar.as_raw()) };
-        Ok(__result)
+        let returned = unsafe { callee(scalar.as_raw()) };
+        Ok(returned)
     }
 
     /// Converts a scalar to a double-precision number.
@@ -4251,8 +4251,8 @@ impl PaddleApi {
         let callee =
             self.scalar_get_float64_data.ok_or_else(|| Error::unsupported("scalar_get_float64_data"))?;
         // SAFETY: the caller's promise is handed on.
-        let __result = unsafe { callee(scalar.as_raw()) };
-        Ok(__result)
+        let returned = unsafe { callee(scalar.as_raw()) };
+        Ok(returned)
     }
 
     /// Gets the elements of an integer array.
@@ -4270,8 +4270,8 @@ impl PaddleApi {
             .int_array_get_data_pointer
             .ok_or_else(|| Error::unsupported("int_array_get_data_pointer"))?;
         // SAFETY: the caller's promise is handed on.
-        let __result = unsafe { callee(int_array.as_raw()) };
-        Ok(__result)
+        let returned = unsafe { callee(int_array.as_raw()) };
+        Ok(returned)
     }
 
     /// Gets the number of elements of an integer array.
@@ -4288,8 +4288,8 @@ impl PaddleApi {
             .int_array_get_element_count
             .ok_or_else(|| Error::unsupported("int_array_get_element_count"))?;
         // SAFETY: the caller's promise is handed on.
-        let __result = unsafe { callee(int_array.as_raw()) };
-        Ok(__result)
+        let returned = unsafe { callee(int_array.as_raw()) };
+        Ok(returned)
     }
 
     /// Returns whether a place is the host.
@@ -4304,8 +4304,8 @@ impl PaddleApi {
     pub unsafe fn place_is_host(&self, place: KernelPlace) -> Result<bool> {
         let callee = self.place_is_host.ok_or_else(|| Error::unsupported("place_is_host"))?;
         // SAFETY: the caller's promise is handed on.
-        let __result = unsafe { callee(place.as_raw()) };
-        Ok(__result)
+        let returned = unsafe { callee(place.as_raw()) };
+        Ok(returned)
     }
 
     /// Gets the device number of a place.
@@ -4320,8 +4320,8 @@ impl PaddleApi {
     pub unsafe fn place_get_device_id(&self, place: KernelPlace) -> Result<i8> {
         let callee = self.place_get_device_id.ok_or_else(|| Error::unsupported("place_get_device_id"))?;
         // SAFETY: the caller's promise is handed on.
-        let __result = unsafe { callee(place.as_raw()) };
-        Ok(__result)
+        let returned = unsafe { callee(place.as_raw()) };
+        Ok(returned)
     }
 
     /// Gets the stream that a kernel queues its work on.
@@ -4339,14 +4339,14 @@ impl PaddleApi {
             self.device_context_get_stream.ok_or_else(|| Error::unsupported("device_context_get_stream"))?;
         let mut status_of_call = <device::Status as tenon::StatusCode>::SUCCESS;
         // SAFETY: the caller's promise is handed on.
-        let __result = unsafe { callee(ctx.as_raw().cast_const(), &raw mut status_of_call) };
+        let returned = unsafe { callee(ctx.as_raw().cast_const(), &raw mut status_of_call) };
         if status_of_call != <device::Status as tenon::StatusCode>::SUCCESS {
             return Err(Error::new(
                 status_of_call,
                 concat!("the host failed in `", "device_context_get_stream", "`"),
             ));
         }
-        Ok(device::Stream::from_raw(__result))
+        Ok(device::Stream::from_raw(returned))
     }
 
     /// Allocates an output tensor and sets its data type.
@@ -4373,7 +4373,7 @@ impl PaddleApi {
             .ok_or_else(|| Error::unsupported("device_context_allocate_tensor"))?;
         let mut status_of_call = <device::Status as tenon::StatusCode>::SUCCESS;
         // SAFETY: the caller's promise is handed on.
-        let __result = unsafe {
+        let returned = unsafe {
             callee(ctx.as_raw().cast_const(), tensor.as_raw(), size, dtype, &raw mut status_of_call)
         };
         if status_of_call != <device::Status as tenon::StatusCode>::SUCCESS {
@@ -4382,7 +4382,7 @@ impl PaddleApi {
                 concat!("the host failed in `", "device_context_allocate_tensor", "`"),
             ));
         }
-        Ok(__result)
+        Ok(returned)
     }
 
     /// Sets the seed of the device's random number generator.
@@ -4423,14 +4423,14 @@ impl PaddleApi {
             self.device_context_get_seed.ok_or_else(|| Error::unsupported("device_context_get_seed"))?;
         let mut status_of_call = <device::Status as tenon::StatusCode>::SUCCESS;
         // SAFETY: the caller's promise is handed on.
-        let __result = unsafe { callee(ctx.as_raw().cast_const(), &raw mut status_of_call) };
+        let returned = unsafe { callee(ctx.as_raw().cast_const(), &raw mut status_of_call) };
         if status_of_call != <device::Status as tenon::StatusCode>::SUCCESS {
             return Err(Error::new(
                 status_of_call,
                 concat!("the host failed in `", "device_context_get_seed", "`"),
             ));
         }
-        Ok(__result)
+        Ok(returned)
     }
 
     /// Draws a random number from the device's generator.
@@ -4449,14 +4449,14 @@ impl PaddleApi {
             self.device_context_get_random.ok_or_else(|| Error::unsupported("device_context_get_random"))?;
         let mut status_of_call = <device::Status as tenon::StatusCode>::SUCCESS;
         // SAFETY: the caller's promise is handed on.
-        let __result = unsafe { callee(ctx.as_raw().cast_const(), &raw mut status_of_call) };
+        let returned = unsafe { callee(ctx.as_raw().cast_const(), &raw mut status_of_call) };
         if status_of_call != <device::Status as tenon::StatusCode>::SUCCESS {
             return Err(Error::new(
                 status_of_call,
                 concat!("the host failed in `", "device_context_get_random", "`"),
             ));
         }
-        Ok(__result)
+        Ok(returned)
     }
 
     /// Frees a list of pointers.

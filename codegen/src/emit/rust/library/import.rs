@@ -133,9 +133,9 @@ fn method(context: Context, function: &Function) -> TokenStream {
     };
     let value = match &function.result {
         ResultKind::Value(result) if is_safe_value(context, result) => {
-            from_raw(context, result, &quote!(__result))
+            from_raw(context, result, &quote!(__returned))
         }
-        ResultKind::Value(_) => quote!(__result),
+        ResultKind::Value(_) => quote!(__returned),
         ResultKind::None => quote!(()),
         ResultKind::Status => one_or_tuple(
             results(context, function)
@@ -146,7 +146,7 @@ fn method(context: Context, function: &Function) -> TokenStream {
                 .collect(),
         ),
     };
-    let bind = (!matches!(function.result, ResultKind::None)).then(|| quote!(let __result =));
+    let bind = (!matches!(function.result, ResultKind::None)).then(|| quote!(let __returned =));
     let places = results(context, function).map(|param| {
         let name = param.ident();
         quote! { let mut #name = ::core::mem::MaybeUninit::zeroed(); }
@@ -161,8 +161,8 @@ fn method(context: Context, function: &Function) -> TokenStream {
     let refuse =
         (matches!(function.result, ResultKind::Status) && context.interface.status.is_some()).then(|| {
             quote! {
-                if ::tenon::StatusCode::code(__result) != 0 {
-                    return ::core::result::Result::Err(Error::new(__result, ::core::concat!("the library refused `", #text, "`")));
+                if ::tenon::StatusCode::code(__returned) != 0 {
+                    return ::core::result::Result::Err(Error::new(__returned, ::core::concat!("the library refused `", #text, "`")));
                 }
             }
         });

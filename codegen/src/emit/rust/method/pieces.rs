@@ -212,7 +212,7 @@ pub fn results(function: &Function) -> impl Iterator<Item = (&Param, &Output, To
     let single = outputs.len() == 1;
     outputs.into_iter().map(move |(_, param, output)| {
         let field = param.ident();
-        (param, output, if single { quote!(__result) } else { quote!(__result.#field) })
+        (param, output, if single { quote!(__returned) } else { quote!(__returned.#field) })
     })
 }
 

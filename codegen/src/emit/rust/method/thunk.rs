@@ -120,9 +120,9 @@ pub fn body(
             let (yes, no) = (status_value(context, yes), status_value(context, no));
             quote! {
                 #before
-                let __result = #call?;
+                let __returned = #call?;
                 #(#written)*
-                ::core::result::Result::Ok(if __result { #yes } else { #no })
+                ::core::result::Result::Ok(if __returned { #yes } else { #no })
             }
         }
         (ResultKind::Status, None) if outputs.is_empty() && written.is_empty() => quote! { #before #call },
@@ -137,7 +137,7 @@ pub fn body(
                 }
                 several => {
                     let writes = several.iter().map(write);
-                    quote! { let __result = #call?; #(#writes)* }
+                    quote! { let __returned = #call?; #(#writes)* }
                 }
             };
             quote! {
@@ -154,7 +154,7 @@ pub fn body(
             let value = returned(context, result);
             quote! {
                 #before
-                let __result = #call #question_mark;
+                let __returned = #call #question_mark;
                 #(#written)*
                 ::core::result::Result::Ok::<_, Error>(#value)
             }
@@ -190,13 +190,13 @@ fn is_lifecycle(context: Context, function: &Function) -> bool {
 
 /// Converts the result of the method to that of the ABI.
 fn returned(context: Context, result: &Param) -> TokenStream {
-    let raw = to_raw(context, result, &quote!(__result));
+    let raw = to_raw(context, result, &quote!(__returned));
     match result.ty {
         Ty::String if form::keeps_failures(context) => {
             let text = if result.nullable {
-                quote!(__result)
+                quote!(__returned)
             } else {
-                quote!(::core::option::Option::Some(__result))
+                quote!(::core::option::Option::Some(__returned))
             };
             quote!({
                 ::std::thread_local! {

@@ -204,7 +204,7 @@ fn method(context: Context, function: &Function) -> TokenStream {
     let (words, body) = match (updates.is_empty(), is_fallible(context, function)) {
         (true, _) => (quote!(_), quote! { #call }),
         (false, true) if is_read => {
-            (quote!(__words), quote! { let __result = #call?; #updates ::core::result::Result::Ok(__result) })
+            (quote!(__words), quote! { let __returned = #call?; #updates ::core::result::Result::Ok(__returned) })
         }
         // The result cannot be represented in 64 bits.
         (false, true) => (
@@ -300,7 +300,7 @@ pub fn updates(context: Context, function: &Function) -> TokenStream {
         outputs.iter().filter(|(_, _, output)| matches!(output, Output::Value)).map(|(id, param, _)| {
             let index = names::number(id.0 as u64);
             let field = param.ident();
-            let place = if single { quote!(__result) } else { quote!(__result.#field) };
+            let place = if single { quote!(__returned) } else { quote!(__returned.#field) };
             let bits = value_bits(context, param, &place);
             quote! { __words[#index] = #bits; }
         });

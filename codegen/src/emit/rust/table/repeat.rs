@@ -132,7 +132,7 @@ fn arm(context: Context, function: &Function) -> TokenStream {
             quote! { let #name = &#name; }
         });
         let updates = updates(context, function);
-        let results = if reads_result(context, function) { quote!(__result) } else { quote!(_) };
+        let results = if reads_result(context, function) { quote!(__returned) } else { quote!(_) };
         if updates.is_empty() {
             quote! { #call.map(|_| false) }
         } else {

@@ -344,8 +344,8 @@ impl OneDnn {
     pub unsafe fn version(&self) -> Result<*const ffi::dnnl_version_t> {
         let callee = self.version.ok_or_else(|| Error::unsupported("version"))?;
         // SAFETY: the caller's promise is handed on.
-        let __result = unsafe { callee() };
-        Ok(__result)
+        let returned = unsafe { callee() };
+        Ok(returned)
     }
 
     /// Creates an engine.
@@ -361,9 +361,9 @@ impl OneDnn {
         let callee = self.engine_create.ok_or_else(|| Error::unsupported("engine_create"))?;
         let mut engine = MaybeUninit::zeroed();
         // SAFETY: the caller's promise is handed on.
-        let __result = unsafe { callee(engine.as_mut_ptr(), kind, index) };
-        if tenon::StatusCode::code(__result) != 0 {
-            return Err(Error::new(__result, concat!("the library refused `", "engine_create", "`")));
+        let returned = unsafe { callee(engine.as_mut_ptr(), kind, index) };
+        if tenon::StatusCode::code(returned) != 0 {
+            return Err(Error::new(returned, concat!("the library refused `", "engine_create", "`")));
         }
 
         // SAFETY: zero is a value of the type, and the function may have written another.
@@ -383,9 +383,9 @@ impl OneDnn {
     pub unsafe fn engine_destroy(&self, engine: Engine) -> Result<()> {
         let callee = self.engine_destroy.ok_or_else(|| Error::unsupported("engine_destroy"))?;
         // SAFETY: the caller's promise is handed on.
-        let __result = unsafe { callee(engine.as_raw()) };
-        if tenon::StatusCode::code(__result) != 0 {
-            return Err(Error::new(__result, concat!("the library refused `", "engine_destroy", "`")));
+        let returned = unsafe { callee(engine.as_raw()) };
+        if tenon::StatusCode::code(returned) != 0 {
+            return Err(Error::new(returned, concat!("the library refused `", "engine_destroy", "`")));
         }
         Ok(())
     }
@@ -403,9 +403,9 @@ impl OneDnn {
         let callee = self.stream_create.ok_or_else(|| Error::unsupported("stream_create"))?;
         let mut stream = MaybeUninit::zeroed();
         // SAFETY: the caller's promise is handed on.
-        let __result = unsafe { callee(stream.as_mut_ptr(), engine.as_raw(), flags) };
-        if tenon::StatusCode::code(__result) != 0 {
-            return Err(Error::new(__result, concat!("the library refused `", "stream_create", "`")));
+        let returned = unsafe { callee(stream.as_mut_ptr(), engine.as_raw(), flags) };
+        if tenon::StatusCode::code(returned) != 0 {
+            return Err(Error::new(returned, concat!("the library refused `", "stream_create", "`")));
         }
 
         // SAFETY: zero is a value of the type, and the function may have written another.
@@ -425,9 +425,9 @@ impl OneDnn {
     pub unsafe fn stream_destroy(&self, stream: ExecutionStream) -> Result<()> {
         let callee = self.stream_destroy.ok_or_else(|| Error::unsupported("stream_destroy"))?;
         // SAFETY: the caller's promise is handed on.
-        let __result = unsafe { callee(stream.as_raw()) };
-        if tenon::StatusCode::code(__result) != 0 {
-            return Err(Error::new(__result, concat!("the library refused `", "stream_destroy", "`")));
+        let returned = unsafe { callee(stream.as_raw()) };
+        if tenon::StatusCode::code(returned) != 0 {
+            return Err(Error::new(returned, concat!("the library refused `", "stream_destroy", "`")));
         }
         Ok(())
     }
@@ -453,10 +453,10 @@ impl OneDnn {
             .ok_or_else(|| Error::unsupported("memory_desc_create_with_strides"))?;
         let mut memory_desc = MaybeUninit::zeroed();
         // SAFETY: the caller's promise is handed on.
-        let __result = unsafe { callee(memory_desc.as_mut_ptr(), ndims, dims, data_type, strides) };
-        if tenon::StatusCode::code(__result) != 0 {
+        let returned = unsafe { callee(memory_desc.as_mut_ptr(), ndims, dims, data_type, strides) };
+        if tenon::StatusCode::code(returned) != 0 {
             return Err(Error::new(
-                __result,
+                returned,
                 concat!("the library refused `", "memory_desc_create_with_strides", "`"),
             ));
         }
@@ -487,10 +487,10 @@ impl OneDnn {
             .ok_or_else(|| Error::unsupported("memory_desc_create_with_tag"))?;
         let mut memory_desc = MaybeUninit::zeroed();
         // SAFETY: the caller's promise is handed on.
-        let __result = unsafe { callee(memory_desc.as_mut_ptr(), ndims, dims, data_type, tag) };
-        if tenon::StatusCode::code(__result) != 0 {
+        let returned = unsafe { callee(memory_desc.as_mut_ptr(), ndims, dims, data_type, tag) };
+        if tenon::StatusCode::code(returned) != 0 {
             return Err(Error::new(
-                __result,
+                returned,
                 concat!("the library refused `", "memory_desc_create_with_tag", "`"),
             ));
         }
@@ -512,9 +512,9 @@ impl OneDnn {
     pub unsafe fn memory_desc_destroy(&self, memory_desc: MemoryDesc) -> Result<()> {
         let callee = self.memory_desc_destroy.ok_or_else(|| Error::unsupported("memory_desc_destroy"))?;
         // SAFETY: the caller's promise is handed on.
-        let __result = unsafe { callee(memory_desc.as_raw()) };
-        if tenon::StatusCode::code(__result) != 0 {
-            return Err(Error::new(__result, concat!("the library refused `", "memory_desc_destroy", "`")));
+        let returned = unsafe { callee(memory_desc.as_raw()) };
+        if tenon::StatusCode::code(returned) != 0 {
+            return Err(Error::new(returned, concat!("the library refused `", "memory_desc_destroy", "`")));
         }
         Ok(())
     }
@@ -532,10 +532,10 @@ impl OneDnn {
         let callee = self.memory_desc_clone.ok_or_else(|| Error::unsupported("memory_desc_clone"))?;
         let mut memory_desc = MaybeUninit::zeroed();
         // SAFETY: the caller's promise is handed on.
-        let __result =
+        let returned =
             unsafe { callee(memory_desc.as_mut_ptr(), existing_memory_desc.as_raw().cast_const()) };
-        if tenon::StatusCode::code(__result) != 0 {
-            return Err(Error::new(__result, concat!("the library refused `", "memory_desc_clone", "`")));
+        if tenon::StatusCode::code(returned) != 0 {
+            return Err(Error::new(returned, concat!("the library refused `", "memory_desc_clone", "`")));
         }
 
         // SAFETY: zero is a value of the type, and the function may have written another.
@@ -555,8 +555,8 @@ impl OneDnn {
     pub unsafe fn memory_desc_equal(&self, lhs: MemoryDesc, rhs: MemoryDesc) -> Result<i32> {
         let callee = self.memory_desc_equal.ok_or_else(|| Error::unsupported("memory_desc_equal"))?;
         // SAFETY: the caller's promise is handed on.
-        let __result = unsafe { callee(lhs.as_raw().cast_const(), rhs.as_raw().cast_const()) };
-        Ok(__result)
+        let returned = unsafe { callee(lhs.as_raw().cast_const(), rhs.as_raw().cast_const()) };
+        Ok(returned)
     }
 
     /// Returns the size of a tensor.
@@ -571,8 +571,8 @@ impl OneDnn {
     pub unsafe fn memory_desc_get_size(&self, memory_desc: MemoryDesc) -> Result<usize> {
         let callee = self.memory_desc_get_size.ok_or_else(|| Error::unsupported("memory_desc_get_size"))?;
         // SAFETY: the caller's promise is handed on.
-        let __result = unsafe { callee(memory_desc.as_raw().cast_const()) };
-        Ok(__result)
+        let returned = unsafe { callee(memory_desc.as_raw().cast_const()) };
+        Ok(returned)
     }
 
     /// Creates a memory object.
@@ -593,11 +593,11 @@ impl OneDnn {
         let callee = self.memory_create.ok_or_else(|| Error::unsupported("memory_create"))?;
         let mut memory = MaybeUninit::zeroed();
         // SAFETY: the caller's promise is handed on.
-        let __result = unsafe {
+        let returned = unsafe {
             callee(memory.as_mut_ptr(), memory_desc.as_raw().cast_const(), engine.as_raw(), handle)
         };
-        if tenon::StatusCode::code(__result) != 0 {
-            return Err(Error::new(__result, concat!("the library refused `", "memory_create", "`")));
+        if tenon::StatusCode::code(returned) != 0 {
+            return Err(Error::new(returned, concat!("the library refused `", "memory_create", "`")));
         }
 
         // SAFETY: zero is a value of the type, and the function may have written another.
@@ -617,9 +617,9 @@ impl OneDnn {
     pub unsafe fn memory_destroy(&self, memory: Memory) -> Result<()> {
         let callee = self.memory_destroy.ok_or_else(|| Error::unsupported("memory_destroy"))?;
         // SAFETY: the caller's promise is handed on.
-        let __result = unsafe { callee(memory.as_raw()) };
-        if tenon::StatusCode::code(__result) != 0 {
-            return Err(Error::new(__result, concat!("the library refused `", "memory_destroy", "`")));
+        let returned = unsafe { callee(memory.as_raw()) };
+        if tenon::StatusCode::code(returned) != 0 {
+            return Err(Error::new(returned, concat!("the library refused `", "memory_destroy", "`")));
         }
         Ok(())
     }
@@ -637,9 +637,9 @@ impl OneDnn {
         let callee = self.primitive_attr_create.ok_or_else(|| Error::unsupported("primitive_attr_create"))?;
         let mut attr = MaybeUninit::zeroed();
         // SAFETY: the caller's promise is handed on.
-        let __result = unsafe { callee(attr.as_mut_ptr()) };
-        if tenon::StatusCode::code(__result) != 0 {
-            return Err(Error::new(__result, concat!("the library refused `", "primitive_attr_create", "`")));
+        let returned = unsafe { callee(attr.as_mut_ptr()) };
+        if tenon::StatusCode::code(returned) != 0 {
+            return Err(Error::new(returned, concat!("the library refused `", "primitive_attr_create", "`")));
         }
 
         // SAFETY: zero is a value of the type, and the function may have written another.
@@ -660,10 +660,10 @@ impl OneDnn {
         let callee =
             self.primitive_attr_destroy.ok_or_else(|| Error::unsupported("primitive_attr_destroy"))?;
         // SAFETY: the caller's promise is handed on.
-        let __result = unsafe { callee(attr.as_raw()) };
-        if tenon::StatusCode::code(__result) != 0 {
+        let returned = unsafe { callee(attr.as_raw()) };
+        if tenon::StatusCode::code(returned) != 0 {
             return Err(Error::new(
-                __result,
+                returned,
                 concat!("the library refused `", "primitive_attr_destroy", "`"),
             ));
         }
@@ -688,10 +688,10 @@ impl OneDnn {
             .primitive_attr_set_scratchpad_mode
             .ok_or_else(|| Error::unsupported("primitive_attr_set_scratchpad_mode"))?;
         // SAFETY: the caller's promise is handed on.
-        let __result = unsafe { callee(attr.as_raw(), mode) };
-        if tenon::StatusCode::code(__result) != 0 {
+        let returned = unsafe { callee(attr.as_raw(), mode) };
+        if tenon::StatusCode::code(returned) != 0 {
             return Err(Error::new(
-                __result,
+                returned,
                 concat!("the library refused `", "primitive_attr_set_scratchpad_mode", "`"),
             ));
         }
@@ -711,10 +711,10 @@ impl OneDnn {
         let callee =
             self.primitive_desc_destroy.ok_or_else(|| Error::unsupported("primitive_desc_destroy"))?;
         // SAFETY: the caller's promise is handed on.
-        let __result = unsafe { callee(primitive_desc.as_raw()) };
-        if tenon::StatusCode::code(__result) != 0 {
+        let returned = unsafe { callee(primitive_desc.as_raw()) };
+        if tenon::StatusCode::code(returned) != 0 {
             return Err(Error::new(
-                __result,
+                returned,
                 concat!("the library refused `", "primitive_desc_destroy", "`"),
             ));
         }
@@ -739,9 +739,9 @@ impl OneDnn {
     ) -> Result<()> {
         let callee = self.primitive_desc_query.ok_or_else(|| Error::unsupported("primitive_desc_query"))?;
         // SAFETY: the caller's promise is handed on.
-        let __result = unsafe { callee(primitive_desc.as_raw().cast_const(), what, index, result) };
-        if tenon::StatusCode::code(__result) != 0 {
-            return Err(Error::new(__result, concat!("the library refused `", "primitive_desc_query", "`")));
+        let returned = unsafe { callee(primitive_desc.as_raw().cast_const(), what, index, result) };
+        if tenon::StatusCode::code(returned) != 0 {
+            return Err(Error::new(returned, concat!("the library refused `", "primitive_desc_query", "`")));
         }
         Ok(())
     }
@@ -764,8 +764,8 @@ impl OneDnn {
         let callee =
             self.primitive_desc_query_md.ok_or_else(|| Error::unsupported("primitive_desc_query_md"))?;
         // SAFETY: the caller's promise is handed on.
-        let __result = unsafe { callee(primitive_desc.as_raw().cast_const(), what, index) };
-        Ok(MemoryDesc::from_raw(__result as *mut _))
+        let returned = unsafe { callee(primitive_desc.as_raw().cast_const(), what, index) };
+        Ok(MemoryDesc::from_raw(returned as *mut _))
     }
 
     /// Describes the copy of a tensor to another layout.
@@ -790,7 +790,7 @@ impl OneDnn {
             .ok_or_else(|| Error::unsupported("reorder_primitive_desc_create"))?;
         let mut reorder_primitive_desc = MaybeUninit::zeroed();
         // SAFETY: the caller's promise is handed on.
-        let __result = unsafe {
+        let returned = unsafe {
             callee(
                 reorder_primitive_desc.as_mut_ptr(),
                 src_desc.as_raw().cast_const(),
@@ -800,9 +800,9 @@ impl OneDnn {
                 attr.as_raw().cast_const(),
             )
         };
-        if tenon::StatusCode::code(__result) != 0 {
+        if tenon::StatusCode::code(returned) != 0 {
             return Err(Error::new(
-                __result,
+                returned,
                 concat!("the library refused `", "reorder_primitive_desc_create", "`"),
             ));
         }
@@ -825,9 +825,9 @@ impl OneDnn {
         let callee = self.primitive_create.ok_or_else(|| Error::unsupported("primitive_create"))?;
         let mut primitive = MaybeUninit::zeroed();
         // SAFETY: the caller's promise is handed on.
-        let __result = unsafe { callee(primitive.as_mut_ptr(), primitive_desc.as_raw().cast_const()) };
-        if tenon::StatusCode::code(__result) != 0 {
-            return Err(Error::new(__result, concat!("the library refused `", "primitive_create", "`")));
+        let returned = unsafe { callee(primitive.as_mut_ptr(), primitive_desc.as_raw().cast_const()) };
+        if tenon::StatusCode::code(returned) != 0 {
+            return Err(Error::new(returned, concat!("the library refused `", "primitive_create", "`")));
         }
 
         // SAFETY: zero is a value of the type, and the function may have written another.
@@ -853,9 +853,9 @@ impl OneDnn {
     ) -> Result<()> {
         let callee = self.primitive_execute.ok_or_else(|| Error::unsupported("primitive_execute"))?;
         // SAFETY: the caller's promise is handed on.
-        let __result = unsafe { callee(primitive.as_raw().cast_const(), stream.as_raw(), nargs, args) };
-        if tenon::StatusCode::code(__result) != 0 {
-            return Err(Error::new(__result, concat!("the library refused `", "primitive_execute", "`")));
+        let returned = unsafe { callee(primitive.as_raw().cast_const(), stream.as_raw(), nargs, args) };
+        if tenon::StatusCode::code(returned) != 0 {
+            return Err(Error::new(returned, concat!("the library refused `", "primitive_execute", "`")));
         }
         Ok(())
     }
@@ -872,9 +872,9 @@ impl OneDnn {
     pub unsafe fn primitive_destroy(&self, primitive: Primitive) -> Result<()> {
         let callee = self.primitive_destroy.ok_or_else(|| Error::unsupported("primitive_destroy"))?;
         // SAFETY: the caller's promise is handed on.
-        let __result = unsafe { callee(primitive.as_raw()) };
-        if tenon::StatusCode::code(__result) != 0 {
-            return Err(Error::new(__result, concat!("the library refused `", "primitive_destroy", "`")));
+        let returned = unsafe { callee(primitive.as_raw()) };
+        if tenon::StatusCode::code(returned) != 0 {
+            return Err(Error::new(returned, concat!("the library refused `", "primitive_destroy", "`")));
         }
         Ok(())
     }
@@ -908,7 +908,7 @@ impl OneDnn {
             .ok_or_else(|| Error::unsupported("convolution_forward_primitive_desc_create"))?;
         let mut primitive_desc = MaybeUninit::zeroed();
         // SAFETY: the caller's promise is handed on.
-        let __result = unsafe {
+        let returned = unsafe {
             callee(
                 primitive_desc.as_mut_ptr(),
                 engine.as_raw(),
@@ -925,9 +925,9 @@ impl OneDnn {
                 attr.as_raw().cast_const(),
             )
         };
-        if tenon::StatusCode::code(__result) != 0 {
+        if tenon::StatusCode::code(returned) != 0 {
             return Err(Error::new(
-                __result,
+                returned,
                 concat!("the library refused `", "convolution_forward_primitive_desc_create", "`"),
             ));
         }
@@ -965,7 +965,7 @@ impl OneDnn {
             .ok_or_else(|| Error::unsupported("convolution_backward_data_primitive_desc_create"))?;
         let mut primitive_desc = MaybeUninit::zeroed();
         // SAFETY: the caller's promise is handed on.
-        let __result = unsafe {
+        let returned = unsafe {
             callee(
                 primitive_desc.as_mut_ptr(),
                 engine.as_raw(),
@@ -981,9 +981,9 @@ impl OneDnn {
                 attr.as_raw().cast_const(),
             )
         };
-        if tenon::StatusCode::code(__result) != 0 {
+        if tenon::StatusCode::code(returned) != 0 {
             return Err(Error::new(
-                __result,
+                returned,
                 concat!("the library refused `", "convolution_backward_data_primitive_desc_create", "`"),
             ));
         }
@@ -1022,7 +1022,7 @@ impl OneDnn {
             .ok_or_else(|| Error::unsupported("convolution_backward_weights_primitive_desc_create"))?;
         let mut primitive_desc = MaybeUninit::zeroed();
         // SAFETY: the caller's promise is handed on.
-        let __result = unsafe {
+        let returned = unsafe {
             callee(
                 primitive_desc.as_mut_ptr(),
                 engine.as_raw(),
@@ -1039,9 +1039,9 @@ impl OneDnn {
                 attr.as_raw().cast_const(),
             )
         };
-        if tenon::StatusCode::code(__result) != 0 {
+        if tenon::StatusCode::code(returned) != 0 {
             return Err(Error::new(
-                __result,
+                returned,
                 concat!("the library refused `", "convolution_backward_weights_primitive_desc_create", "`"),
             ));
         }
@@ -1074,7 +1074,7 @@ impl OneDnn {
             .ok_or_else(|| Error::unsupported("matmul_primitive_desc_create"))?;
         let mut primitive_desc = MaybeUninit::zeroed();
         // SAFETY: the caller's promise is handed on.
-        let __result = unsafe {
+        let returned = unsafe {
             callee(
                 primitive_desc.as_mut_ptr(),
                 engine.as_raw(),
@@ -1085,9 +1085,9 @@ impl OneDnn {
                 attr.as_raw().cast_const(),
             )
         };
-        if tenon::StatusCode::code(__result) != 0 {
+        if tenon::StatusCode::code(returned) != 0 {
             return Err(Error::new(
-                __result,
+                returned,
                 concat!("the library refused `", "matmul_primitive_desc_create", "`"),
             ));
         }
@@ -1124,9 +1124,9 @@ impl OneDnn {
     ) -> Result<()> {
         let callee = self.sgemm.ok_or_else(|| Error::unsupported("sgemm"))?;
         // SAFETY: the caller's promise is handed on.
-        let __result = unsafe { callee(transa, transb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc) };
-        if tenon::StatusCode::code(__result) != 0 {
-            return Err(Error::new(__result, concat!("the library refused `", "sgemm", "`")));
+        let returned = unsafe { callee(transa, transb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc) };
+        if tenon::StatusCode::code(returned) != 0 {
+            return Err(Error::new(returned, concat!("the library refused `", "sgemm", "`")));
         }
         Ok(())
     }

@@ -299,8 +299,8 @@ impl DiopiRuntime {
     pub unsafe fn get_version(&self) -> Result<*const c_char> {
         let callee = self.get_version.ok_or_else(|| Error::unsupported("get_version"))?;
         // SAFETY: the caller's promise is handed on.
-        let __result = unsafe { callee() };
-        Ok(__result)
+        let returned = unsafe { callee() };
+        Ok(returned)
     }
 
     /// Gets the address of a tensor's first element, for writing.
@@ -316,9 +316,9 @@ impl DiopiRuntime {
         let callee = self.get_tensor_data.ok_or_else(|| Error::unsupported("get_tensor_data"))?;
         let mut data = MaybeUninit::zeroed();
         // SAFETY: the caller's promise is handed on.
-        let __result = unsafe { callee(th.as_raw(), data.as_mut_ptr()) };
-        if tenon::StatusCode::code(__result) != 0 {
-            return Err(Error::new(__result, concat!("the library refused `", "get_tensor_data", "`")));
+        let returned = unsafe { callee(th.as_raw(), data.as_mut_ptr()) };
+        if tenon::StatusCode::code(returned) != 0 {
+            return Err(Error::new(returned, concat!("the library refused `", "get_tensor_data", "`")));
         }
 
         // SAFETY: zero is a value of the type, and the function may have written another.
@@ -339,9 +339,9 @@ impl DiopiRuntime {
         let callee = self.get_tensor_data_const.ok_or_else(|| Error::unsupported("get_tensor_data_const"))?;
         let mut data = MaybeUninit::zeroed();
         // SAFETY: the caller's promise is handed on.
-        let __result = unsafe { callee(th.as_raw().cast_const(), data.as_mut_ptr()) };
-        if tenon::StatusCode::code(__result) != 0 {
-            return Err(Error::new(__result, concat!("the library refused `", "get_tensor_data_const", "`")));
+        let returned = unsafe { callee(th.as_raw().cast_const(), data.as_mut_ptr()) };
+        if tenon::StatusCode::code(returned) != 0 {
+            return Err(Error::new(returned, concat!("the library refused `", "get_tensor_data_const", "`")));
         }
 
         // SAFETY: zero is a value of the type, and the function may have written another.
@@ -362,9 +362,9 @@ impl DiopiRuntime {
         let callee = self.get_tensor_shape.ok_or_else(|| Error::unsupported("get_tensor_shape"))?;
         let mut size = MaybeUninit::zeroed();
         // SAFETY: the caller's promise is handed on.
-        let __result = unsafe { callee(th.as_raw().cast_const(), size.as_mut_ptr()) };
-        if tenon::StatusCode::code(__result) != 0 {
-            return Err(Error::new(__result, concat!("the library refused `", "get_tensor_shape", "`")));
+        let returned = unsafe { callee(th.as_raw().cast_const(), size.as_mut_ptr()) };
+        if tenon::StatusCode::code(returned) != 0 {
+            return Err(Error::new(returned, concat!("the library refused `", "get_tensor_shape", "`")));
         }
 
         // SAFETY: zero is a value of the type, and the function may have written another.
@@ -385,9 +385,9 @@ impl DiopiRuntime {
         let callee = self.get_tensor_stride.ok_or_else(|| Error::unsupported("get_tensor_stride"))?;
         let mut stride = MaybeUninit::zeroed();
         // SAFETY: the caller's promise is handed on.
-        let __result = unsafe { callee(th.as_raw().cast_const(), stride.as_mut_ptr()) };
-        if tenon::StatusCode::code(__result) != 0 {
-            return Err(Error::new(__result, concat!("the library refused `", "get_tensor_stride", "`")));
+        let returned = unsafe { callee(th.as_raw().cast_const(), stride.as_mut_ptr()) };
+        if tenon::StatusCode::code(returned) != 0 {
+            return Err(Error::new(returned, concat!("the library refused `", "get_tensor_stride", "`")));
         }
 
         // SAFETY: zero is a value of the type, and the function may have written another.
@@ -408,9 +408,9 @@ impl DiopiRuntime {
         let callee = self.get_tensor_dtype.ok_or_else(|| Error::unsupported("get_tensor_dtype"))?;
         let mut dtype = MaybeUninit::zeroed();
         // SAFETY: the caller's promise is handed on.
-        let __result = unsafe { callee(th.as_raw().cast_const(), dtype.as_mut_ptr()) };
-        if tenon::StatusCode::code(__result) != 0 {
-            return Err(Error::new(__result, concat!("the library refused `", "get_tensor_dtype", "`")));
+        let returned = unsafe { callee(th.as_raw().cast_const(), dtype.as_mut_ptr()) };
+        if tenon::StatusCode::code(returned) != 0 {
+            return Err(Error::new(returned, concat!("the library refused `", "get_tensor_dtype", "`")));
         }
 
         // SAFETY: zero is a value of the type, and the function may have written another.
@@ -431,9 +431,9 @@ impl DiopiRuntime {
         let callee = self.get_tensor_device.ok_or_else(|| Error::unsupported("get_tensor_device"))?;
         let mut device = MaybeUninit::zeroed();
         // SAFETY: the caller's promise is handed on.
-        let __result = unsafe { callee(th.as_raw().cast_const(), device.as_mut_ptr()) };
-        if tenon::StatusCode::code(__result) != 0 {
-            return Err(Error::new(__result, concat!("the library refused `", "get_tensor_device", "`")));
+        let returned = unsafe { callee(th.as_raw().cast_const(), device.as_mut_ptr()) };
+        if tenon::StatusCode::code(returned) != 0 {
+            return Err(Error::new(returned, concat!("the library refused `", "get_tensor_device", "`")));
         }
 
         // SAFETY: zero is a value of the type, and the function may have written another.
@@ -455,10 +455,10 @@ impl DiopiRuntime {
             self.get_tensor_device_index.ok_or_else(|| Error::unsupported("get_tensor_device_index"))?;
         let mut p_dev_index = MaybeUninit::zeroed();
         // SAFETY: the caller's promise is handed on.
-        let __result = unsafe { callee(th.as_raw().cast_const(), p_dev_index.as_mut_ptr()) };
-        if tenon::StatusCode::code(__result) != 0 {
+        let returned = unsafe { callee(th.as_raw().cast_const(), p_dev_index.as_mut_ptr()) };
+        if tenon::StatusCode::code(returned) != 0 {
             return Err(Error::new(
-                __result,
+                returned,
                 concat!("the library refused `", "get_tensor_device_index", "`"),
             ));
         }
@@ -481,9 +481,9 @@ impl DiopiRuntime {
         let callee = self.get_tensor_numel.ok_or_else(|| Error::unsupported("get_tensor_numel"))?;
         let mut numel = MaybeUninit::zeroed();
         // SAFETY: the caller's promise is handed on.
-        let __result = unsafe { callee(th.as_raw().cast_const(), numel.as_mut_ptr()) };
-        if tenon::StatusCode::code(__result) != 0 {
-            return Err(Error::new(__result, concat!("the library refused `", "get_tensor_numel", "`")));
+        let returned = unsafe { callee(th.as_raw().cast_const(), numel.as_mut_ptr()) };
+        if tenon::StatusCode::code(returned) != 0 {
+            return Err(Error::new(returned, concat!("the library refused `", "get_tensor_numel", "`")));
         }
 
         // SAFETY: zero is a value of the type, and the function may have written another.
@@ -504,9 +504,9 @@ impl DiopiRuntime {
         let callee = self.get_tensor_elem_size.ok_or_else(|| Error::unsupported("get_tensor_elem_size"))?;
         let mut itemsize = MaybeUninit::zeroed();
         // SAFETY: the caller's promise is handed on.
-        let __result = unsafe { callee(th.as_raw().cast_const(), itemsize.as_mut_ptr()) };
-        if tenon::StatusCode::code(__result) != 0 {
-            return Err(Error::new(__result, concat!("the library refused `", "get_tensor_elem_size", "`")));
+        let returned = unsafe { callee(th.as_raw().cast_const(), itemsize.as_mut_ptr()) };
+        if tenon::StatusCode::code(returned) != 0 {
+            return Err(Error::new(returned, concat!("the library refused `", "get_tensor_elem_size", "`")));
         }
 
         // SAFETY: zero is a value of the type, and the function may have written another.
@@ -528,10 +528,10 @@ impl DiopiRuntime {
             self.get_tensor_storage_ptr.ok_or_else(|| Error::unsupported("get_tensor_storage_ptr"))?;
         let mut p_storage_ptr = MaybeUninit::zeroed();
         // SAFETY: the caller's promise is handed on.
-        let __result = unsafe { callee(th.as_raw().cast_const(), p_storage_ptr.as_mut_ptr()) };
-        if tenon::StatusCode::code(__result) != 0 {
+        let returned = unsafe { callee(th.as_raw().cast_const(), p_storage_ptr.as_mut_ptr()) };
+        if tenon::StatusCode::code(returned) != 0 {
             return Err(Error::new(
-                __result,
+                returned,
                 concat!("the library refused `", "get_tensor_storage_ptr", "`"),
             ));
         }
@@ -555,10 +555,10 @@ impl DiopiRuntime {
             self.get_tensor_storage_offset.ok_or_else(|| Error::unsupported("get_tensor_storage_offset"))?;
         let mut p_offset = MaybeUninit::zeroed();
         // SAFETY: the caller's promise is handed on.
-        let __result = unsafe { callee(th.as_raw().cast_const(), p_offset.as_mut_ptr()) };
-        if tenon::StatusCode::code(__result) != 0 {
+        let returned = unsafe { callee(th.as_raw().cast_const(), p_offset.as_mut_ptr()) };
+        if tenon::StatusCode::code(returned) != 0 {
             return Err(Error::new(
-                __result,
+                returned,
                 concat!("the library refused `", "get_tensor_storage_offset", "`"),
             ));
         }
@@ -582,10 +582,10 @@ impl DiopiRuntime {
             self.get_tensor_storage_nbytes.ok_or_else(|| Error::unsupported("get_tensor_storage_nbytes"))?;
         let mut p_nbytes = MaybeUninit::zeroed();
         // SAFETY: the caller's promise is handed on.
-        let __result = unsafe { callee(th.as_raw().cast_const(), p_nbytes.as_mut_ptr()) };
-        if tenon::StatusCode::code(__result) != 0 {
+        let returned = unsafe { callee(th.as_raw().cast_const(), p_nbytes.as_mut_ptr()) };
+        if tenon::StatusCode::code(returned) != 0 {
             return Err(Error::new(
-                __result,
+                returned,
                 concat!("the library refused `", "get_tensor_storage_nbytes", "`"),
             ));
         }
@@ -608,9 +608,9 @@ impl DiopiRuntime {
         let callee = self.is_tensor_sparse.ok_or_else(|| Error::unsupported("is_tensor_sparse"))?;
         let mut is_sparse = MaybeUninit::zeroed();
         // SAFETY: the caller's promise is handed on.
-        let __result = unsafe { callee(th.as_raw().cast_const(), is_sparse.as_mut_ptr()) };
-        if tenon::StatusCode::code(__result) != 0 {
-            return Err(Error::new(__result, concat!("the library refused `", "is_tensor_sparse", "`")));
+        let returned = unsafe { callee(th.as_raw().cast_const(), is_sparse.as_mut_ptr()) };
+        if tenon::StatusCode::code(returned) != 0 {
+            return Err(Error::new(returned, concat!("the library refused `", "is_tensor_sparse", "`")));
         }
 
         // SAFETY: zero is a value of the type, and the function may have written another.
@@ -632,10 +632,10 @@ impl DiopiRuntime {
             self.get_tensor_crow_indices.ok_or_else(|| Error::unsupported("get_tensor_crow_indices"))?;
         let mut crow_indices = MaybeUninit::zeroed();
         // SAFETY: the caller's promise is handed on.
-        let __result = unsafe { callee(th.as_raw().cast_const(), crow_indices.as_mut_ptr()) };
-        if tenon::StatusCode::code(__result) != 0 {
+        let returned = unsafe { callee(th.as_raw().cast_const(), crow_indices.as_mut_ptr()) };
+        if tenon::StatusCode::code(returned) != 0 {
             return Err(Error::new(
-                __result,
+                returned,
                 concat!("the library refused `", "get_tensor_crow_indices", "`"),
             ));
         }
@@ -659,10 +659,10 @@ impl DiopiRuntime {
             self.get_tensor_col_indices.ok_or_else(|| Error::unsupported("get_tensor_col_indices"))?;
         let mut col_indices = MaybeUninit::zeroed();
         // SAFETY: the caller's promise is handed on.
-        let __result = unsafe { callee(th.as_raw().cast_const(), col_indices.as_mut_ptr()) };
-        if tenon::StatusCode::code(__result) != 0 {
+        let returned = unsafe { callee(th.as_raw().cast_const(), col_indices.as_mut_ptr()) };
+        if tenon::StatusCode::code(returned) != 0 {
             return Err(Error::new(
-                __result,
+                returned,
                 concat!("the library refused `", "get_tensor_col_indices", "`"),
             ));
         }
@@ -685,9 +685,9 @@ impl DiopiRuntime {
         let callee = self.get_tensor_values.ok_or_else(|| Error::unsupported("get_tensor_values"))?;
         let mut values = MaybeUninit::zeroed();
         // SAFETY: the caller's promise is handed on.
-        let __result = unsafe { callee(th.as_raw().cast_const(), values.as_mut_ptr()) };
-        if tenon::StatusCode::code(__result) != 0 {
-            return Err(Error::new(__result, concat!("the library refused `", "get_tensor_values", "`")));
+        let returned = unsafe { callee(th.as_raw().cast_const(), values.as_mut_ptr()) };
+        if tenon::StatusCode::code(returned) != 0 {
+            return Err(Error::new(returned, concat!("the library refused `", "get_tensor_values", "`")));
         }
 
         // SAFETY: zero is a value of the type, and the function may have written another.
@@ -708,9 +708,9 @@ impl DiopiRuntime {
         let callee = self.get_stream.ok_or_else(|| Error::unsupported("get_stream"))?;
         let mut stream = MaybeUninit::zeroed();
         // SAFETY: the caller's promise is handed on.
-        let __result = unsafe { callee(ctx.as_raw(), stream.as_mut_ptr()) };
-        if tenon::StatusCode::code(__result) != 0 {
-            return Err(Error::new(__result, concat!("the library refused `", "get_stream", "`")));
+        let returned = unsafe { callee(ctx.as_raw(), stream.as_mut_ptr()) };
+        if tenon::StatusCode::code(returned) != 0 {
+            return Err(Error::new(returned, concat!("the library refused `", "get_stream", "`")));
         }
 
         // SAFETY: zero is a value of the type, and the function may have written another.
@@ -738,9 +738,9 @@ impl DiopiRuntime {
         let callee = self.require_tensor.ok_or_else(|| Error::unsupported("require_tensor"))?;
         let mut tensor = MaybeUninit::zeroed();
         // SAFETY: the caller's promise is handed on.
-        let __result = unsafe { callee(ctx.as_raw(), tensor.as_mut_ptr(), size, stride, dtype, device) };
-        if tenon::StatusCode::code(__result) != 0 {
-            return Err(Error::new(__result, concat!("the library refused `", "require_tensor", "`")));
+        let returned = unsafe { callee(ctx.as_raw(), tensor.as_mut_ptr(), size, stride, dtype, device) };
+        if tenon::StatusCode::code(returned) != 0 {
+            return Err(Error::new(returned, concat!("the library refused `", "require_tensor", "`")));
         }
 
         // SAFETY: zero is a value of the type, and the function may have written another.
@@ -761,9 +761,9 @@ impl DiopiRuntime {
         let callee = self.require_buffer.ok_or_else(|| Error::unsupported("require_buffer"))?;
         let mut tensor = MaybeUninit::zeroed();
         // SAFETY: the caller's promise is handed on.
-        let __result = unsafe { callee(ctx.as_raw(), tensor.as_mut_ptr(), num_bytes, device) };
-        if tenon::StatusCode::code(__result) != 0 {
-            return Err(Error::new(__result, concat!("the library refused `", "require_buffer", "`")));
+        let returned = unsafe { callee(ctx.as_raw(), tensor.as_mut_ptr(), num_bytes, device) };
+        if tenon::StatusCode::code(returned) != 0 {
+            return Err(Error::new(returned, concat!("the library refused `", "require_buffer", "`")));
         }
 
         // SAFETY: zero is a value of the type, and the function may have written another.
@@ -785,10 +785,10 @@ impl DiopiRuntime {
             self.get_current_device_index.ok_or_else(|| Error::unsupported("get_current_device_index"))?;
         let mut p_dev_index = MaybeUninit::zeroed();
         // SAFETY: the caller's promise is handed on.
-        let __result = unsafe { callee(p_dev_index.as_mut_ptr()) };
-        if tenon::StatusCode::code(__result) != 0 {
+        let returned = unsafe { callee(p_dev_index.as_mut_ptr()) };
+        if tenon::StatusCode::code(returned) != 0 {
             return Err(Error::new(
-                __result,
+                returned,
                 concat!("the library refused `", "get_current_device_index", "`"),
             ));
         }
@@ -811,9 +811,9 @@ impl DiopiRuntime {
         let callee = self.generator_get_state.ok_or_else(|| Error::unsupported("generator_get_state"))?;
         let mut data = MaybeUninit::zeroed();
         // SAFETY: the caller's promise is handed on.
-        let __result = unsafe { callee(ctx.as_raw(), th.as_raw().cast_const(), data.as_mut_ptr()) };
-        if tenon::StatusCode::code(__result) != 0 {
-            return Err(Error::new(__result, concat!("the library refused `", "generator_get_state", "`")));
+        let returned = unsafe { callee(ctx.as_raw(), th.as_raw().cast_const(), data.as_mut_ptr()) };
+        if tenon::StatusCode::code(returned) != 0 {
+            return Err(Error::new(returned, concat!("the library refused `", "generator_get_state", "`")));
         }
 
         // SAFETY: zero is a value of the type, and the function may have written another.
@@ -833,9 +833,9 @@ impl DiopiRuntime {
     pub unsafe fn generator_set_state(&self, th: Generator, state: Tensor) -> Result<()> {
         let callee = self.generator_set_state.ok_or_else(|| Error::unsupported("generator_set_state"))?;
         // SAFETY: the caller's promise is handed on.
-        let __result = unsafe { callee(th.as_raw(), state.as_raw().cast_const()) };
-        if tenon::StatusCode::code(__result) != 0 {
-            return Err(Error::new(__result, concat!("the library refused `", "generator_set_state", "`")));
+        let returned = unsafe { callee(th.as_raw(), state.as_raw().cast_const()) };
+        if tenon::StatusCode::code(returned) != 0 {
+            return Err(Error::new(returned, concat!("the library refused `", "generator_set_state", "`")));
         }
         Ok(())
     }
@@ -856,10 +856,10 @@ impl DiopiRuntime {
         let mut ptr_seed = MaybeUninit::zeroed();
         let mut ptr_offset = MaybeUninit::zeroed();
         // SAFETY: the caller's promise is handed on.
-        let __result = unsafe { callee(th.as_raw(), ptr_seed.as_mut_ptr(), ptr_offset.as_mut_ptr()) };
-        if tenon::StatusCode::code(__result) != 0 {
+        let returned = unsafe { callee(th.as_raw(), ptr_seed.as_mut_ptr(), ptr_offset.as_mut_ptr()) };
+        if tenon::StatusCode::code(returned) != 0 {
             return Err(Error::new(
-                __result,
+                returned,
                 concat!("the library refused `", "generator_get_seed_and_offset", "`"),
             ));
         }
@@ -885,10 +885,10 @@ impl DiopiRuntime {
             .generator_set_seed_and_offset
             .ok_or_else(|| Error::unsupported("generator_set_seed_and_offset"))?;
         // SAFETY: the caller's promise is handed on.
-        let __result = unsafe { callee(th.as_raw(), seed, offset) };
-        if tenon::StatusCode::code(__result) != 0 {
+        let returned = unsafe { callee(th.as_raw(), seed, offset) };
+        if tenon::StatusCode::code(returned) != 0 {
             return Err(Error::new(
-                __result,
+                returned,
                 concat!("the library refused `", "generator_set_seed_and_offset", "`"),
             ));
         }
@@ -908,9 +908,9 @@ impl DiopiRuntime {
         let callee = self.record_start.ok_or_else(|| Error::unsupported("record_start"))?;
         let mut record = MaybeUninit::zeroed();
         // SAFETY: the caller's promise is handed on.
-        let __result = unsafe { callee(record_name, record.as_mut_ptr()) };
-        if tenon::StatusCode::code(__result) != 0 {
-            return Err(Error::new(__result, concat!("the library refused `", "record_start", "`")));
+        let returned = unsafe { callee(record_name, record.as_mut_ptr()) };
+        if tenon::StatusCode::code(returned) != 0 {
+            return Err(Error::new(returned, concat!("the library refused `", "record_start", "`")));
         }
 
         // SAFETY: zero is a value of the type, and the function may have written another.
@@ -930,9 +930,9 @@ impl DiopiRuntime {
     pub unsafe fn record_end(&self, record: *mut ffi::diopiRecordHandle_t) -> Result<()> {
         let callee = self.record_end.ok_or_else(|| Error::unsupported("record_end"))?;
         // SAFETY: the caller's promise is handed on.
-        let __result = unsafe { callee(record) };
-        if tenon::StatusCode::code(__result) != 0 {
-            return Err(Error::new(__result, concat!("the library refused `", "record_end", "`")));
+        let returned = unsafe { callee(record) };
+        if tenon::StatusCode::code(returned) != 0 {
+            return Err(Error::new(returned, concat!("the library refused `", "record_end", "`")));
         }
         Ok(())
     }
@@ -951,10 +951,10 @@ impl DiopiRuntime {
             .register_stream_create_func
             .ok_or_else(|| Error::unsupported("register_stream_create_func"))?;
         // SAFETY: the caller's promise is handed on.
-        let __result = unsafe { callee(f) };
-        if tenon::StatusCode::code(__result) != 0 {
+        let returned = unsafe { callee(f) };
+        if tenon::StatusCode::code(returned) != 0 {
             return Err(Error::new(
-                __result,
+                returned,
                 concat!("the library refused `", "register_stream_create_func", "`"),
             ));
         }
@@ -975,10 +975,10 @@ impl DiopiRuntime {
             .register_stream_destroy_func
             .ok_or_else(|| Error::unsupported("register_stream_destroy_func"))?;
         // SAFETY: the caller's promise is handed on.
-        let __result = unsafe { callee(f) };
-        if tenon::StatusCode::code(__result) != 0 {
+        let returned = unsafe { callee(f) };
+        if tenon::StatusCode::code(returned) != 0 {
             return Err(Error::new(
-                __result,
+                returned,
                 concat!("the library refused `", "register_stream_destroy_func", "`"),
             ));
         }
@@ -999,10 +999,10 @@ impl DiopiRuntime {
             .register_synchronize_stream_func
             .ok_or_else(|| Error::unsupported("register_synchronize_stream_func"))?;
         // SAFETY: the caller's promise is handed on.
-        let __result = unsafe { callee(f) };
-        if tenon::StatusCode::code(__result) != 0 {
+        let returned = unsafe { callee(f) };
+        if tenon::StatusCode::code(returned) != 0 {
             return Err(Error::new(
-                __result,
+                returned,
                 concat!("the library refused `", "register_synchronize_stream_func", "`"),
             ));
         }
@@ -1023,10 +1023,10 @@ impl DiopiRuntime {
             .register_device_malloc_func
             .ok_or_else(|| Error::unsupported("register_device_malloc_func"))?;
         // SAFETY: the caller's promise is handed on.
-        let __result = unsafe { callee(f) };
-        if tenon::StatusCode::code(__result) != 0 {
+        let returned = unsafe { callee(f) };
+        if tenon::StatusCode::code(returned) != 0 {
             return Err(Error::new(
-                __result,
+                returned,
                 concat!("the library refused `", "register_device_malloc_func", "`"),
             ));
         }
@@ -1047,10 +1047,10 @@ impl DiopiRuntime {
             .register_dev_mem_free_func
             .ok_or_else(|| Error::unsupported("register_dev_mem_free_func"))?;
         // SAFETY: the caller's promise is handed on.
-        let __result = unsafe { callee(f) };
-        if tenon::StatusCode::code(__result) != 0 {
+        let returned = unsafe { callee(f) };
+        if tenon::StatusCode::code(returned) != 0 {
             return Err(Error::new(
-                __result,
+                returned,
                 concat!("the library refused `", "register_dev_mem_free_func", "`"),
             ));
         }
@@ -1071,10 +1071,10 @@ impl DiopiRuntime {
             .register_memcpy_d2d_async_func
             .ok_or_else(|| Error::unsupported("register_memcpy_d2d_async_func"))?;
         // SAFETY: the caller's promise is handed on.
-        let __result = unsafe { callee(f) };
-        if tenon::StatusCode::code(__result) != 0 {
+        let returned = unsafe { callee(f) };
+        if tenon::StatusCode::code(returned) != 0 {
             return Err(Error::new(
-                __result,
+                returned,
                 concat!("the library refused `", "register_memcpy_d2d_async_func", "`"),
             ));
         }
@@ -1095,10 +1095,10 @@ impl DiopiRuntime {
             .register_memcpy_d2h_async_func
             .ok_or_else(|| Error::unsupported("register_memcpy_d2h_async_func"))?;
         // SAFETY: the caller's promise is handed on.
-        let __result = unsafe { callee(f) };
-        if tenon::StatusCode::code(__result) != 0 {
+        let returned = unsafe { callee(f) };
+        if tenon::StatusCode::code(returned) != 0 {
             return Err(Error::new(
-                __result,
+                returned,
                 concat!("the library refused `", "register_memcpy_d2h_async_func", "`"),
             ));
         }
@@ -1119,10 +1119,10 @@ impl DiopiRuntime {
             .register_memcpy_h2d_async_func
             .ok_or_else(|| Error::unsupported("register_memcpy_h2d_async_func"))?;
         // SAFETY: the caller's promise is handed on.
-        let __result = unsafe { callee(f) };
-        if tenon::StatusCode::code(__result) != 0 {
+        let returned = unsafe { callee(f) };
+        if tenon::StatusCode::code(returned) != 0 {
             return Err(Error::new(
-                __result,
+                returned,
                 concat!("the library refused `", "register_memcpy_h2d_async_func", "`"),
             ));
         }
@@ -1143,10 +1143,10 @@ impl DiopiRuntime {
             .register_get_last_error_func
             .ok_or_else(|| Error::unsupported("register_get_last_error_func"))?;
         // SAFETY: the caller's promise is handed on.
-        let __result = unsafe { callee(f) };
-        if tenon::StatusCode::code(__result) != 0 {
+        let returned = unsafe { callee(f) };
+        if tenon::StatusCode::code(returned) != 0 {
             return Err(Error::new(
-                __result,
+                returned,
                 concat!("the library refused `", "register_get_last_error_func", "`"),
             ));
         }

@@ -166,10 +166,10 @@ impl Exports<'_> {
         let taken_back = each().filter_map(|(param, _)| self.take_back(param));
         let written_back = each().filter_map(|(param, form)| write_back(context, param, form));
         let bind = function.question.is_some() || results(function).next().is_some();
-        let bind = bind.then(|| quote!(let __result =));
+        let bind = bind.then(|| quote!(let __returned =));
         let answered = function.question.map(|_| {
             let answer = names::symbol(ANSWER);
-            quote! { #answer.write(__result); }
+            quote! { #answer.write(__returned); }
         });
         let writes =
             results(function).map(|(param, output, results)| self.write(function, param, output, &results));
