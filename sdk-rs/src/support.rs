@@ -3,6 +3,7 @@
 mod argument;
 mod error_object;
 mod export;
+mod import;
 mod lock;
 mod manifest;
 mod memory;

@@ -44,7 +44,7 @@ use crate::text::count;
 
 /// Returns the module of an interface, for a compiler.
 pub fn expand_interface(spec: &Spec, interface: &Interface) -> TokenStream {
-    comments::remove(parts::interface(Context { spec, interface }).flat())
+    list::expand(comments::remove(parts::interface(Context { spec, interface }).flat()))
 }
 
 /// Returns the exported C functions of an interface, for a compiler.

@@ -2,12 +2,11 @@
 
 #[allow(unused_imports, reason = "its names may only be used in a macro that is not expanded")]
 pub(crate) use super::device;
-use core::ffi::{CStr, c_char, c_void};
+use core::ffi::{c_char, c_void};
 use core::{mem, ptr};
-use tenon::support;
 
 /// A status with a message.
-pub type Error = tenon::Error<device::Status>;
+pub type Error = ::tenon::Error<device::Status>;
 
 /// The result of a function of this interface.
 pub type Result<T> = core::result::Result<T, Error>;
@@ -827,3778 +826,1210 @@ pub mod ffi {
     };
 }
 
-/// The functions that PaddlePaddle exports to kernels - registration, arguments, tensors and device contexts.
-///
-/// A plugin registers its kernels with these functions and reads their arguments through them. They
-/// are plain C functions over opaque pointers, so a plugin does not need Paddle's C++ headers or its
-/// compiler. Their declarations are byte for byte the same from 2.6.2 to 3.3.1
-/// (`paddle/phi/capi/include/c_*.h`), and every release exports the same symbols.
-///
-/// **Location of the symbols.** In 2.6 all of them are in `libpaddle.so`. Since 3.0 they are in
-/// `libphi_core.so`, except `PD_RegisterOperator` and the two `profiler_add_*` functions, which stay in
-/// `libpaddle.so`. Neither library is in the global scope of the dynamic linker: open it by name without
-/// loading it (`RTLD_NOLOAD`) and look the symbols up there. This works from `InitPlugin` on.
-///
-/// **Two ways into a kernel.** A kernel is registered with two entry points. Eager execution calls
-/// the variadic one, with one machine argument for each argument of the operator; arguments that are
-/// passed by pointer are read with the converters of the attribute and tensor groups. The static
-/// graph executor calls the other one, with a `KernelContext` to ask.
-///
-/// **Errors.** Where a function has a `status`, it reports a null object or an index out of range, and only if
-/// `status` itself is not null; without it, the object is used unchecked, as in all functions that have none.
-/// Most else that goes wrong is a C++ exception, thrown through the caller's frames: a wrong attribute type, a
-/// data type or layout that C has no name for, an exhausted device. The doc of each function says what it
-/// throws.
-///
-/// **Ownership.** Pointers to tensors, attributes and contexts are borrowed, and are valid during the
-/// call of the kernel. Lists are either borrowed or made for the caller, and the doc of each function
-/// says which; see the list group.
-///
-/// A call may throw a C++ exception, which then passes through the caller's frames.
-#[derive(Clone, Copy, Debug)]
-#[allow(clippy::type_complexity, reason = "the ABI has that many parameters")]
-pub struct PaddleApi {
-    register_phi_kernel: Option<
-        unsafe extern "C-unwind" fn(
-            *const c_char,
-            *const c_char,
-            device::DataType,
-            device::DataLayout,
-            usize,
-            *mut KernelArgument,
-            usize,
-            *mut KernelArgument,
-            usize,
-            *mut KernelArgument,
-            ffi::PD_ArgsDefFn,
-            ffi::PD_KernelFn,
-            *mut c_void,
-        ),
-    >,
-    register_operator: Option<
-        unsafe extern "C-unwind" fn(
-            *const c_char,
-            usize,
-            *mut KernelArgument,
-            usize,
-            *mut KernelArgument,
-            usize,
-            *mut KernelArgument,
-            ffi::PD_InferShapeFn,
-        ),
-    >,
-    kernel_get_args_def: Option<
-        unsafe extern "C-unwind" fn(*mut ffi::PD_Kernel, *mut device::Status) -> *mut ffi::PD_KernelArgsDef,
-    >,
-    kernel_args_def_get_input_arg_defs:
-        Option<unsafe extern "C-unwind" fn(*mut ffi::PD_KernelArgsDef, *mut device::Status) -> ffi::PD_List>,
-    kernel_args_def_get_output_arg_defs:
-        Option<unsafe extern "C-unwind" fn(*mut ffi::PD_KernelArgsDef, *mut device::Status) -> ffi::PD_List>,
-    kernel_key_get_layout: Option<
-        unsafe extern "C-unwind" fn(*mut ffi::PD_KernelKey, *mut device::Status) -> device::DataLayout,
-    >,
-    kernel_key_get_data_type:
-        Option<unsafe extern "C-unwind" fn(*mut ffi::PD_KernelKey, *mut device::Status) -> device::DataType>,
-    tensor_arg_def_set_data_layout: Option<
-        unsafe extern "C-unwind" fn(*mut ffi::PD_TensorArgDef, device::DataLayout, *mut device::Status),
-    >,
-    tensor_arg_def_set_data_type:
-        Option<unsafe extern "C-unwind" fn(*mut ffi::PD_TensorArgDef, device::DataType, *mut device::Status)>,
-    get_op_meta_info_map: Option<unsafe extern "C-unwind" fn() -> *mut c_void>,
-    kernel_context_get_device_context:
-        Option<unsafe extern "C-unwind" fn(*mut ffi::PD_KernelContext) -> *mut ffi::PD_DeviceContext>,
-    kernel_context_input_at:
-        Option<unsafe extern "C-unwind" fn(*mut ffi::PD_KernelContext, usize) -> *mut ffi::PD_Tensor>,
-    kernel_context_multi_input_at:
-        Option<unsafe extern "C-unwind" fn(*mut ffi::PD_KernelContext, usize) -> ffi::PD_List>,
-    kernel_context_output_at:
-        Option<unsafe extern "C-unwind" fn(*mut ffi::PD_KernelContext, usize) -> *mut ffi::PD_Tensor>,
-    kernel_context_multi_output_at:
-        Option<unsafe extern "C-unwind" fn(*mut ffi::PD_KernelContext, usize) -> ffi::PD_List>,
-    kernel_context_bool_attr_at:
-        Option<unsafe extern "C-unwind" fn(*mut ffi::PD_KernelContext, usize) -> bool>,
-    kernel_context_int32_attr_at:
-        Option<unsafe extern "C-unwind" fn(*mut ffi::PD_KernelContext, usize) -> i32>,
-    kernel_context_int64_attr_at:
-        Option<unsafe extern "C-unwind" fn(*mut ffi::PD_KernelContext, usize) -> i64>,
-    kernel_context_float_attr_at:
-        Option<unsafe extern "C-unwind" fn(*mut ffi::PD_KernelContext, usize) -> f32>,
-    kernel_context_double_attr_at:
-        Option<unsafe extern "C-unwind" fn(*mut ffi::PD_KernelContext, usize) -> f64>,
-    kernel_context_scalar_attr_at:
-        Option<unsafe extern "C-unwind" fn(*mut ffi::PD_KernelContext, usize) -> *mut ffi::PD_Scalar>,
-    kernel_context_int_array_attr_at:
-        Option<unsafe extern "C-unwind" fn(*mut ffi::PD_KernelContext, usize) -> *mut ffi::PD_IntArray>,
-    kernel_context_data_type_attr_at:
-        Option<unsafe extern "C-unwind" fn(*mut ffi::PD_KernelContext, usize) -> device::DataType>,
-    kernel_context_data_layout_attr_at:
-        Option<unsafe extern "C-unwind" fn(*mut ffi::PD_KernelContext, usize) -> device::DataLayout>,
-    kernel_context_string_attr_at:
-        Option<unsafe extern "C-unwind" fn(*mut ffi::PD_KernelContext, usize) -> *mut c_char>,
-    kernel_context_list_bool_attr_at:
-        Option<unsafe extern "C-unwind" fn(*mut ffi::PD_KernelContext, usize) -> ffi::PD_List>,
-    kernel_context_list_int32_attr_at:
-        Option<unsafe extern "C-unwind" fn(*mut ffi::PD_KernelContext, usize) -> ffi::PD_List>,
-    kernel_context_list_int64_attr_at:
-        Option<unsafe extern "C-unwind" fn(*mut ffi::PD_KernelContext, usize) -> ffi::PD_List>,
-    kernel_context_list_float_attr_at:
-        Option<unsafe extern "C-unwind" fn(*mut ffi::PD_KernelContext, usize) -> ffi::PD_List>,
-    kernel_context_list_double_attr_at:
-        Option<unsafe extern "C-unwind" fn(*mut ffi::PD_KernelContext, usize) -> ffi::PD_List>,
-    kernel_context_list_string_attr_at:
-        Option<unsafe extern "C-unwind" fn(*mut ffi::PD_KernelContext, usize) -> ffi::PD_List>,
-    kernel_context_list_scalar_attr_at:
-        Option<unsafe extern "C-unwind" fn(*mut ffi::PD_KernelContext, usize) -> ffi::PD_List>,
-    kernel_context_place_attr_at:
-        Option<unsafe extern "C-unwind" fn(*mut ffi::PD_KernelContext, usize) -> *mut ffi::PD_Place>,
-    infer_meta_context_input_at:
-        Option<unsafe extern "C-unwind" fn(*mut ffi::PD_InferMetaContext, usize) -> *mut ffi::PD_MetaTensor>,
-    infer_meta_context_multi_input_at:
-        Option<unsafe extern "C-unwind" fn(*mut ffi::PD_InferMetaContext, usize) -> ffi::PD_List>,
-    infer_meta_context_output_at:
-        Option<unsafe extern "C-unwind" fn(*mut ffi::PD_InferMetaContext, usize) -> *mut ffi::PD_MetaTensor>,
-    infer_meta_context_multi_output_at:
-        Option<unsafe extern "C-unwind" fn(*mut ffi::PD_InferMetaContext, usize) -> ffi::PD_List>,
-    infer_meta_context_bool_attr_at:
-        Option<unsafe extern "C-unwind" fn(*mut ffi::PD_InferMetaContext, usize) -> bool>,
-    infer_meta_context_int32_attr_at:
-        Option<unsafe extern "C-unwind" fn(*mut ffi::PD_InferMetaContext, usize) -> i32>,
-    infer_meta_context_int64_attr_at:
-        Option<unsafe extern "C-unwind" fn(*mut ffi::PD_InferMetaContext, usize) -> i64>,
-    infer_meta_context_float_attr_at:
-        Option<unsafe extern "C-unwind" fn(*mut ffi::PD_InferMetaContext, usize) -> f32>,
-    infer_meta_context_double_attr_at:
-        Option<unsafe extern "C-unwind" fn(*mut ffi::PD_InferMetaContext, usize) -> f64>,
-    infer_meta_context_scalar_attr_at:
-        Option<unsafe extern "C-unwind" fn(*mut ffi::PD_InferMetaContext, usize) -> *mut ffi::PD_Scalar>,
-    infer_meta_context_int_array_attr_at:
-        Option<unsafe extern "C-unwind" fn(*mut ffi::PD_InferMetaContext, usize) -> *mut ffi::PD_IntArray>,
-    infer_meta_context_data_type_attr_at:
-        Option<unsafe extern "C-unwind" fn(*mut ffi::PD_InferMetaContext, usize) -> device::DataType>,
-    infer_meta_context_data_layout_attr_at:
-        Option<unsafe extern "C-unwind" fn(*mut ffi::PD_InferMetaContext, usize) -> device::DataLayout>,
-    infer_meta_context_string_attr_at:
-        Option<unsafe extern "C-unwind" fn(*mut ffi::PD_InferMetaContext, usize) -> *mut c_char>,
-    infer_meta_context_list_bool_attr_at:
-        Option<unsafe extern "C-unwind" fn(*mut ffi::PD_InferMetaContext, usize) -> ffi::PD_List>,
-    infer_meta_context_list_int32_attr_at:
-        Option<unsafe extern "C-unwind" fn(*mut ffi::PD_InferMetaContext, usize) -> ffi::PD_List>,
-    infer_meta_context_list_int64_attr_at:
-        Option<unsafe extern "C-unwind" fn(*mut ffi::PD_InferMetaContext, usize) -> ffi::PD_List>,
-    infer_meta_context_list_float_attr_at:
-        Option<unsafe extern "C-unwind" fn(*mut ffi::PD_InferMetaContext, usize) -> ffi::PD_List>,
-    infer_meta_context_list_double_attr_at:
-        Option<unsafe extern "C-unwind" fn(*mut ffi::PD_InferMetaContext, usize) -> ffi::PD_List>,
-    infer_meta_context_list_string_attr_at:
-        Option<unsafe extern "C-unwind" fn(*mut ffi::PD_InferMetaContext, usize) -> ffi::PD_List>,
-    infer_meta_context_list_scalar_attr_at:
-        Option<unsafe extern "C-unwind" fn(*mut ffi::PD_InferMetaContext, usize) -> ffi::PD_List>,
-    infer_meta_context_place_attr_at:
-        Option<unsafe extern "C-unwind" fn(*mut ffi::PD_InferMetaContext, usize) -> *mut ffi::PD_Place>,
-    tensor_get_pd_data_type:
-        Option<unsafe extern "C-unwind" fn(*const ffi::PD_Tensor, *mut device::Status) -> device::DataType>,
-    tensor_get_data_layout:
-        Option<unsafe extern "C-unwind" fn(*const ffi::PD_Tensor, *mut device::Status) -> device::DataLayout>,
-    tensor_get_byte_size:
-        Option<unsafe extern "C-unwind" fn(*const ffi::PD_Tensor, *mut device::Status) -> i64>,
-    tensor_get_data_pointer:
-        Option<unsafe extern "C-unwind" fn(*const ffi::PD_Tensor, *mut device::Status) -> *mut c_void>,
-    tensor_get_element_count:
-        Option<unsafe extern "C-unwind" fn(*const ffi::PD_Tensor, *mut device::Status) -> i64>,
-    tensor_get_num_dims:
-        Option<unsafe extern "C-unwind" fn(*const ffi::PD_Tensor, *mut device::Status) -> i64>,
-    tensor_get_dim:
-        Option<unsafe extern "C-unwind" fn(*const ffi::PD_Tensor, usize, *mut device::Status) -> i64>,
-    tensor_get_num_strides:
-        Option<unsafe extern "C-unwind" fn(*const ffi::PD_Tensor, *mut device::Status) -> i64>,
-    tensor_get_stride:
-        Option<unsafe extern "C-unwind" fn(*const ffi::PD_Tensor, usize, *mut device::Status) -> i64>,
-    tensor_get_lod: Option<
-        unsafe extern "C-unwind" fn(
-            *const ffi::PD_Tensor,
-            *mut ffi::PD_List,
-            *mut ffi::PD_List,
-            *mut device::Status,
-        ),
-    >,
-    tensor_is_initialized:
-        Option<unsafe extern "C-unwind" fn(*const ffi::PD_Tensor, *mut device::Status) -> bool>,
-    tensor_is_valid: Option<unsafe extern "C-unwind" fn(*const ffi::PD_Tensor, *mut device::Status) -> bool>,
-    tensor_get_holder:
-        Option<unsafe extern "C-unwind" fn(*const ffi::PD_Tensor, *mut device::Status) -> *mut c_void>,
-    tensor_get_offset:
-        Option<unsafe extern "C-unwind" fn(*const ffi::PD_Tensor, *mut device::Status) -> usize>,
-    tensor_set_dims:
-        Option<unsafe extern "C-unwind" fn(*mut ffi::PD_Tensor, i64, *const i64, *mut device::Status)>,
-    tensor_set_offset: Option<unsafe extern "C-unwind" fn(*mut ffi::PD_Tensor, i64, *mut device::Status)>,
-    tensor_set_strides:
-        Option<unsafe extern "C-unwind" fn(*mut ffi::PD_Tensor, i64, *const i64, *mut device::Status)>,
-    tensor_set_data_type:
-        Option<unsafe extern "C-unwind" fn(*mut ffi::PD_Tensor, device::DataType, *mut device::Status)>,
-    tensor_set_data_layout:
-        Option<unsafe extern "C-unwind" fn(*mut ffi::PD_Tensor, device::DataLayout, *mut device::Status)>,
-    tensor_reset_lod: Option<
-        unsafe extern "C-unwind" fn(*mut ffi::PD_Tensor, ffi::PD_List, ffi::PD_List, *mut device::Status),
-    >,
-    new_tensor: Option<unsafe extern "C-unwind" fn() -> *mut ffi::PD_Tensor>,
-    delete_tensor: Option<unsafe extern "C-unwind" fn(*mut ffi::PD_Tensor)>,
-    tensor_share_data_with:
-        Option<unsafe extern "C-unwind" fn(*mut ffi::PD_Tensor, *const ffi::PD_Tensor, *mut device::Status)>,
-    tensor_share_lod_with:
-        Option<unsafe extern "C-unwind" fn(*mut ffi::PD_Tensor, *const ffi::PD_Tensor, *mut device::Status)>,
-    optional_tensor_get_pointer:
-        Option<unsafe extern "C-unwind" fn(*mut ffi::PD_Tensor) -> *mut ffi::PD_Tensor>,
-    tensor_vector_to_list: Option<unsafe extern "C-unwind" fn(*mut ffi::PD_Tensor) -> ffi::PD_List>,
-    meta_tensor_get_pd_data_type: Option<
-        unsafe extern "C-unwind" fn(*const ffi::PD_MetaTensor, *mut device::Status) -> device::DataType,
-    >,
-    meta_tensor_get_data_layout: Option<
-        unsafe extern "C-unwind" fn(*const ffi::PD_MetaTensor, *mut device::Status) -> device::DataLayout,
-    >,
-    meta_tensor_get_element_count:
-        Option<unsafe extern "C-unwind" fn(*const ffi::PD_MetaTensor, *mut device::Status) -> i64>,
-    meta_tensor_get_num_dims:
-        Option<unsafe extern "C-unwind" fn(*const ffi::PD_MetaTensor, *mut device::Status) -> i64>,
-    meta_tensor_get_dim:
-        Option<unsafe extern "C-unwind" fn(*const ffi::PD_MetaTensor, usize, *mut device::Status) -> i64>,
-    meta_tensor_get_num_strides:
-        Option<unsafe extern "C-unwind" fn(*const ffi::PD_MetaTensor, *mut device::Status) -> i64>,
-    meta_tensor_get_stride:
-        Option<unsafe extern "C-unwind" fn(*const ffi::PD_MetaTensor, usize, *mut device::Status) -> i64>,
-    meta_tensor_is_valid:
-        Option<unsafe extern "C-unwind" fn(*const ffi::PD_MetaTensor, *mut device::Status) -> bool>,
-    meta_tensor_set_dims:
-        Option<unsafe extern "C-unwind" fn(*mut ffi::PD_MetaTensor, i64, *const i64, *mut device::Status)>,
-    meta_tensor_set_strides:
-        Option<unsafe extern "C-unwind" fn(*mut ffi::PD_MetaTensor, i64, *const i64, *mut device::Status)>,
-    meta_tensor_set_data_type:
-        Option<unsafe extern "C-unwind" fn(*mut ffi::PD_MetaTensor, device::DataType, *mut device::Status)>,
-    meta_tensor_set_data_layout:
-        Option<unsafe extern "C-unwind" fn(*mut ffi::PD_MetaTensor, device::DataLayout, *mut device::Status)>,
-    string_attr: Option<unsafe extern "C-unwind" fn(*mut c_void) -> *const c_char>,
-    data_type_attr: Option<unsafe extern "C-unwind" fn(*mut c_void) -> device::DataType>,
-    data_layout_attr: Option<unsafe extern "C-unwind" fn(*mut c_void) -> device::DataLayout>,
-    list_int32_attr: Option<unsafe extern "C-unwind" fn(*mut c_void) -> ffi::PD_List>,
-    list_int64_attr: Option<unsafe extern "C-unwind" fn(*mut c_void) -> ffi::PD_List>,
-    list_float_attr: Option<unsafe extern "C-unwind" fn(*mut c_void) -> ffi::PD_List>,
-    list_double_attr: Option<unsafe extern "C-unwind" fn(*mut c_void) -> ffi::PD_List>,
-    list_scalar_attr: Option<unsafe extern "C-unwind" fn(*mut c_void) -> ffi::PD_List>,
-    list_string_attr: Option<unsafe extern "C-unwind" fn(*mut c_void) -> ffi::PD_List>,
-    list_bool_attr: Option<unsafe extern "C-unwind" fn(*mut c_void) -> ffi::PD_List>,
-    scalar_get_bool_data: Option<unsafe extern "C-unwind" fn(*mut ffi::PD_Scalar) -> bool>,
-    scalar_get_int8_data: Option<unsafe extern "C-unwind" fn(*mut ffi::PD_Scalar) -> i8>,
-    scalar_get_int16_data: Option<unsafe extern "C-unwind" fn(*mut ffi::PD_Scalar) -> i16>,
-    scalar_get_int32_data: Option<unsafe extern "C-unwind" fn(*mut ffi::PD_Scalar) -> i32>,
-    scalar_get_int64_data: Option<unsafe extern "C-unwind" fn(*mut ffi::PD_Scalar) -> i64>,
-    scalar_get_uint8_data: Option<unsafe extern "C-unwind" fn(*mut ffi::PD_Scalar) -> u8>,
-    scalar_get_uint16_data: Option<unsafe extern "C-unwind" fn(*mut ffi::PD_Scalar) -> u16>,
-    scalar_get_uint32_data: Option<unsafe extern "C-unwind" fn(*mut ffi::PD_Scalar) -> u32>,
-    scalar_get_uint64_data: Option<unsafe extern "C-unwind" fn(*mut ffi::PD_Scalar) -> u64>,
-    scalar_get_float32_data: Option<unsafe extern "C-unwind" fn(*mut ffi::PD_Scalar) -> f32>,
-    scalar_get_float64_data: Option<unsafe extern "C-unwind" fn(*mut ffi::PD_Scalar) -> f64>,
-    int_array_get_data_pointer: Option<unsafe extern "C-unwind" fn(*mut ffi::PD_IntArray) -> ffi::PD_List>,
-    int_array_get_element_count: Option<unsafe extern "C-unwind" fn(*mut ffi::PD_IntArray) -> usize>,
-    place_is_host: Option<unsafe extern "C-unwind" fn(*mut ffi::PD_Place) -> bool>,
-    place_get_device_id: Option<unsafe extern "C-unwind" fn(*mut ffi::PD_Place) -> i8>,
-    device_context_get_stream: Option<
-        unsafe extern "C-unwind" fn(
-            *const ffi::PD_DeviceContext,
-            *mut device::Status,
-        ) -> device::ffi::C_Stream,
-    >,
-    device_context_allocate_tensor: Option<
-        unsafe extern "C-unwind" fn(
-            *const ffi::PD_DeviceContext,
-            *mut ffi::PD_Tensor,
-            usize,
-            device::DataType,
-            *mut device::Status,
-        ) -> *mut c_void,
-    >,
-    device_context_set_seed:
-        Option<unsafe extern "C-unwind" fn(*const ffi::PD_DeviceContext, u64, *mut device::Status)>,
-    device_context_get_seed:
-        Option<unsafe extern "C-unwind" fn(*const ffi::PD_DeviceContext, *mut device::Status) -> u64>,
-    device_context_get_random:
-        Option<unsafe extern "C-unwind" fn(*const ffi::PD_DeviceContext, *mut device::Status) -> u64>,
-    delete_pointer_list: Option<unsafe extern "C-unwind" fn(ffi::PD_List)>,
-    delete_uint8_list: Option<unsafe extern "C-unwind" fn(ffi::PD_List)>,
-    delete_int64_list: Option<unsafe extern "C-unwind" fn(ffi::PD_List)>,
-    delete_int32_list: Option<unsafe extern "C-unwind" fn(ffi::PD_List)>,
-    delete_float64_list: Option<unsafe extern "C-unwind" fn(ffi::PD_List)>,
-    delete_float32_list: Option<unsafe extern "C-unwind" fn(ffi::PD_List)>,
-    profiler_add_runtime_trace_event:
-        Option<unsafe extern "C-unwind" fn(device::ffi::C_Profiler, *mut c_void)>,
-    profiler_add_device_trace_event:
-        Option<unsafe extern "C-unwind" fn(device::ffi::C_Profiler, *mut c_void)>,
-}
-
-#[allow(clippy::too_many_arguments, reason = "the ABI has that many")]
-impl PaddleApi {
-    /// Libraries that export the symbols, in the order of lookup.
-    pub const LIBRARIES: &'static [&'static str] = &["libphi_core.so", "libpaddle.so"];
-
-    /// Looks every symbol up. Symbols that are not found are absent.
-    ///
-    /// # Safety
-    /// `look_up` returns null, or the function of that name in a host of the
-    /// releases that the spec describes, and stays loaded as long as this struct is used.
-    pub unsafe fn load(mut look_up: impl FnMut(&CStr) -> *mut c_void) -> Self {
-        // SAFETY: the caller promises that a symbol of a name has this signature; null becomes
-        // `None`.
-        unsafe {
-            Self {
-                register_phi_kernel: support::function(look_up(c"PD_RegisterPhiKernel")),
-                register_operator: support::function(look_up(c"PD_RegisterOperator")),
-                kernel_get_args_def: support::function(look_up(c"PD_KernelGetArgsDef")),
-                kernel_args_def_get_input_arg_defs: support::function(look_up(
-                    c"PD_KernelArgsDefGetInputArgDefs",
-                )),
-                kernel_args_def_get_output_arg_defs: support::function(look_up(
-                    c"PD_KernelArgsDefGetOutputArgDefs",
-                )),
-                kernel_key_get_layout: support::function(look_up(c"PD_KernelKeyGetLayout")),
-                kernel_key_get_data_type: support::function(look_up(c"PD_KernelKeyGetDataType")),
-                tensor_arg_def_set_data_layout: support::function(look_up(c"PD_TensorArgDefSetDataLayout")),
-                tensor_arg_def_set_data_type: support::function(look_up(c"PD_TensorArgDefSetDataType")),
-                get_op_meta_info_map: support::function(look_up(c"PD_GetOpMetaInfoMap")),
-                kernel_context_get_device_context: support::function(look_up(
-                    c"PD_KernelContextGetDeviceContext",
-                )),
-                kernel_context_input_at: support::function(look_up(c"PD_KernelContextInputAt")),
-                kernel_context_multi_input_at: support::function(look_up(c"PD_KernelContextMultiInputAt")),
-                kernel_context_output_at: support::function(look_up(c"PD_KernelContextOutputAt")),
-                kernel_context_multi_output_at: support::function(look_up(c"PD_KernelContextMultiOutputAt")),
-                kernel_context_bool_attr_at: support::function(look_up(c"PD_KernelContextBoolAttrAt")),
-                kernel_context_int32_attr_at: support::function(look_up(c"PD_KernelContextInt32AttrAt")),
-                kernel_context_int64_attr_at: support::function(look_up(c"PD_KernelContextInt64AttrAt")),
-                kernel_context_float_attr_at: support::function(look_up(c"PD_KernelContextFloatAttrAt")),
-                kernel_context_double_attr_at: support::function(look_up(c"PD_KernelContextDoubleAttrAt")),
-                kernel_context_scalar_attr_at: support::function(look_up(c"PD_KernelContextScalarAttrAt")),
-                kernel_context_int_array_attr_at: support::function(look_up(
-                    c"PD_KernelContextIntArrayAttrAt",
-                )),
-                kernel_context_data_type_attr_at: support::function(look_up(
-                    c"PD_KernelContextDataTypeAttrAt",
-                )),
-                kernel_context_data_layout_attr_at: support::function(look_up(
-                    c"PD_KernelContextDataLayoutAttrAt",
-                )),
-                kernel_context_string_attr_at: support::function(look_up(c"PD_KernelContextStringAttrAt")),
-                kernel_context_list_bool_attr_at: support::function(look_up(
-                    c"PD_KernelContextListBoolAttrAt",
-                )),
-                kernel_context_list_int32_attr_at: support::function(look_up(
-                    c"PD_KernelContextListInt32AttrAt",
-                )),
-                kernel_context_list_int64_attr_at: support::function(look_up(
-                    c"PD_KernelContextListInt64AttrAt",
-                )),
-                kernel_context_list_float_attr_at: support::function(look_up(
-                    c"PD_KernelContextListFloatAttrAt",
-                )),
-                kernel_context_list_double_attr_at: support::function(look_up(
-                    c"PD_KernelContextListDoubleAttrAt",
-                )),
-                kernel_context_list_string_attr_at: support::function(look_up(
-                    c"PD_KernelContextListStringAttrAt",
-                )),
-                kernel_context_list_scalar_attr_at: support::function(look_up(
-                    c"PD_KernelContextListScalarAttrAt",
-                )),
-                kernel_context_place_attr_at: support::function(look_up(c"PD_KernelContextPlaceAttrAt")),
-                infer_meta_context_input_at: support::function(look_up(c"PD_InferMetaContextInputAt")),
-                infer_meta_context_multi_input_at: support::function(look_up(
-                    c"PD_InferMetaContextMultiInputAt",
-                )),
-                infer_meta_context_output_at: support::function(look_up(c"PD_InferMetaContextOutputAt")),
-                infer_meta_context_multi_output_at: support::function(look_up(
-                    c"PD_InferMetaContextMultiOutputAt",
-                )),
-                infer_meta_context_bool_attr_at: support::function(look_up(c"PD_InferMetaContextBoolAttrAt")),
-                infer_meta_context_int32_attr_at: support::function(look_up(
-                    c"PD_InferMetaContextInt32AttrAt",
-                )),
-                infer_meta_context_int64_attr_at: support::function(look_up(
-                    c"PD_InferMetaContextInt64AttrAt",
-                )),
-                infer_meta_context_float_attr_at: support::function(look_up(
-                    c"PD_InferMetaContextFloatAttrAt",
-                )),
-                infer_meta_context_double_attr_at: support::function(look_up(
-                    c"PD_InferMetaContextDoubleAttrAt",
-                )),
-                infer_meta_context_scalar_attr_at: support::function(look_up(
-                    c"PD_InferMetaContextScalarAttrAt",
-                )),
-                infer_meta_context_int_array_attr_at: support::function(look_up(
-                    c"PD_InferMetaContextIntArrayAttrAt",
-                )),
-                infer_meta_context_data_type_attr_at: support::function(look_up(
-                    c"PD_InferMetaContextDataTypeAttrAt",
-                )),
-                infer_meta_context_data_layout_attr_at: support::function(look_up(
-                    c"PD_InferMetaContextDataLayoutAttrAt",
-                )),
-                infer_meta_context_string_attr_at: support::function(look_up(
-                    c"PD_InferMetaContextStringAttrAt",
-                )),
-                infer_meta_context_list_bool_attr_at: support::function(look_up(
-                    c"PD_InferMetaContextListBoolAttrAt",
-                )),
-                infer_meta_context_list_int32_attr_at: support::function(look_up(
-                    c"PD_InferMetaContextListInt32AttrAt",
-                )),
-                infer_meta_context_list_int64_attr_at: support::function(look_up(
-                    c"PD_InferMetaContextListInt64AttrAt",
-                )),
-                infer_meta_context_list_float_attr_at: support::function(look_up(
-                    c"PD_InferMetaContextListFloatAttrAt",
-                )),
-                infer_meta_context_list_double_attr_at: support::function(look_up(
-                    c"PD_InferMetaContextListDoubleAttrAt",
-                )),
-                infer_meta_context_list_string_attr_at: support::function(look_up(
-                    c"PD_InferMetaContextListStringAttrAt",
-                )),
-                infer_meta_context_list_scalar_attr_at: support::function(look_up(
-                    c"PD_InferMetaContextListScalarAttrAt",
-                )),
-                infer_meta_context_place_attr_at: support::function(look_up(
-                    c"PD_InferMetaContextPlaceAttrAt",
-                )),
-                tensor_get_pd_data_type: support::function(look_up(c"PD_TensorGetPDDataType")),
-                tensor_get_data_layout: support::function(look_up(c"PD_TensorGetDataLayout")),
-                tensor_get_byte_size: support::function(look_up(c"PD_TensorGetByteSize")),
-                tensor_get_data_pointer: support::function(look_up(c"PD_TensorGetDataPointer")),
-                tensor_get_element_count: support::function(look_up(c"PD_TensorGetElementCount")),
-                tensor_get_num_dims: support::function(look_up(c"PD_TensorGetNumDims")),
-                tensor_get_dim: support::function(look_up(c"PD_TensorGetDim")),
-                tensor_get_num_strides: support::function(look_up(c"PD_TensorGetNumStrides")),
-                tensor_get_stride: support::function(look_up(c"PD_TensorGetStride")),
-                tensor_get_lod: support::function(look_up(c"PD_TensorGetLoD")),
-                tensor_is_initialized: support::function(look_up(c"PD_TensorIsInitialized")),
-                tensor_is_valid: support::function(look_up(c"PD_TensorIsValid")),
-                tensor_get_holder: support::function(look_up(c"PD_TensorGetHolder")),
-                tensor_get_offset: support::function(look_up(c"PD_TensorGetOffset")),
-                tensor_set_dims: support::function(look_up(c"PD_TensorSetDims")),
-                tensor_set_offset: support::function(look_up(c"PD_TensorSetOffset")),
-                tensor_set_strides: support::function(look_up(c"PD_TensorSetStrides")),
-                tensor_set_data_type: support::function(look_up(c"PD_TensorSetDataType")),
-                tensor_set_data_layout: support::function(look_up(c"PD_TensorSetDataLayout")),
-                tensor_reset_lod: support::function(look_up(c"PD_TensorResetLoD")),
-                new_tensor: support::function(look_up(c"PD_NewTensor")),
-                delete_tensor: support::function(look_up(c"PD_DeleteTensor")),
-                tensor_share_data_with: support::function(look_up(c"PD_TensorShareDataWith")),
-                tensor_share_lod_with: support::function(look_up(c"PD_TensorShareLoDWith")),
-                optional_tensor_get_pointer: support::function(look_up(c"PD_OptionalTensorGetPointer")),
-                tensor_vector_to_list: support::function(look_up(c"PD_TensorVectorToList")),
-                meta_tensor_get_pd_data_type: support::function(look_up(c"PD_MetaTensorGetPDDataType")),
-                meta_tensor_get_data_layout: support::function(look_up(c"PD_MetaTensorGetDataLayout")),
-                meta_tensor_get_element_count: support::function(look_up(c"PD_MetaTensorGetElementCount")),
-                meta_tensor_get_num_dims: support::function(look_up(c"PD_MetaTensorGetNumDims")),
-                meta_tensor_get_dim: support::function(look_up(c"PD_MetaTensorGetDim")),
-                meta_tensor_get_num_strides: support::function(look_up(c"PD_MetaTensorGetNumStrides")),
-                meta_tensor_get_stride: support::function(look_up(c"PD_MetaTensorGetStride")),
-                meta_tensor_is_valid: support::function(look_up(c"PD_MetaTensorIsValid")),
-                meta_tensor_set_dims: support::function(look_up(c"PD_MetaTensorSetDims")),
-                meta_tensor_set_strides: support::function(look_up(c"PD_MetaTensorSetStrides")),
-                meta_tensor_set_data_type: support::function(look_up(c"PD_MetaTensorSetDataType")),
-                meta_tensor_set_data_layout: support::function(look_up(c"PD_MetaTensorSetDataLayout")),
-                string_attr: support::function(look_up(c"PD_StringAttr")),
-                data_type_attr: support::function(look_up(c"PD_DatatTypeAttr")),
-                data_layout_attr: support::function(look_up(c"PD_DatatLayoutAttr")),
-                list_int32_attr: support::function(look_up(c"PD_ListInt32Attr")),
-                list_int64_attr: support::function(look_up(c"PD_ListInt64Attr")),
-                list_float_attr: support::function(look_up(c"PD_ListFloatAttr")),
-                list_double_attr: support::function(look_up(c"PD_ListDoubleAttr")),
-                list_scalar_attr: support::function(look_up(c"PD_ListScalarAttr")),
-                list_string_attr: support::function(look_up(c"PD_ListStringAttr")),
-                list_bool_attr: support::function(look_up(c"PD_ListBoolAttr")),
-                scalar_get_bool_data: support::function(look_up(c"PD_ScalarGetBoolData")),
-                scalar_get_int8_data: support::function(look_up(c"PD_ScalarGetInt8Data")),
-                scalar_get_int16_data: support::function(look_up(c"PD_ScalarGetInt16Data")),
-                scalar_get_int32_data: support::function(look_up(c"PD_ScalarGetInt32Data")),
-                scalar_get_int64_data: support::function(look_up(c"PD_ScalarGetInt64Data")),
-                scalar_get_uint8_data: support::function(look_up(c"PD_ScalarGetUInt8Data")),
-                scalar_get_uint16_data: support::function(look_up(c"PD_ScalarGetUInt16Data")),
-                scalar_get_uint32_data: support::function(look_up(c"PD_ScalarGetUInt32Data")),
-                scalar_get_uint64_data: support::function(look_up(c"PD_ScalarGetUInt64Data")),
-                scalar_get_float32_data: support::function(look_up(c"PD_ScalarGetFloat32Data")),
-                scalar_get_float64_data: support::function(look_up(c"PD_ScalarGetFloat64Data")),
-                int_array_get_data_pointer: support::function(look_up(c"PD_IntArrayGetDataPointer")),
-                int_array_get_element_count: support::function(look_up(c"PD_IntArrayGetElementCount")),
-                place_is_host: support::function(look_up(c"PD_PlaceIsHost")),
-                place_get_device_id: support::function(look_up(c"PD_PlaceGetDeviceId")),
-                device_context_get_stream: support::function(look_up(c"PD_DeviceContextGetStream")),
-                device_context_allocate_tensor: support::function(look_up(c"PD_DeviceContextAllocateTensor")),
-                device_context_set_seed: support::function(look_up(c"PD_DeviceContextSetSeed")),
-                device_context_get_seed: support::function(look_up(c"PD_DeviceContextGetSeed")),
-                device_context_get_random: support::function(look_up(c"PD_DeviceContextGetRandom")),
-                delete_pointer_list: support::function(look_up(c"PD_DeletePointerList")),
-                delete_uint8_list: support::function(look_up(c"PD_DeleteUInt8List")),
-                delete_int64_list: support::function(look_up(c"PD_DeleteInt64List")),
-                delete_int32_list: support::function(look_up(c"PD_DeleteInt32List")),
-                delete_float64_list: support::function(look_up(c"PD_DeleteFloat64List")),
-                delete_float32_list: support::function(look_up(c"PD_DeleteFloat32List")),
-                profiler_add_runtime_trace_event: support::function(look_up(
-                    c"profiler_add_runtime_trace_event",
-                )),
-                profiler_add_device_trace_event: support::function(look_up(
-                    c"profiler_add_device_trace_event",
-                )),
-            }
-        }
-    }
-
-    /// Returns the names of the symbols that were not found.
-    pub fn missing(&self) -> Vec<&'static str> {
-        let mut missing = Vec::new();
-        if self.register_phi_kernel.is_none() {
-            missing.push("PD_RegisterPhiKernel");
-        }
-        if self.register_operator.is_none() {
-            missing.push("PD_RegisterOperator");
-        }
-        if self.kernel_get_args_def.is_none() {
-            missing.push("PD_KernelGetArgsDef");
-        }
-        if self.kernel_args_def_get_input_arg_defs.is_none() {
-            missing.push("PD_KernelArgsDefGetInputArgDefs");
-        }
-        if self.kernel_args_def_get_output_arg_defs.is_none() {
-            missing.push("PD_KernelArgsDefGetOutputArgDefs");
-        }
-        if self.kernel_key_get_layout.is_none() {
-            missing.push("PD_KernelKeyGetLayout");
-        }
-        if self.kernel_key_get_data_type.is_none() {
-            missing.push("PD_KernelKeyGetDataType");
-        }
-        if self.tensor_arg_def_set_data_layout.is_none() {
-            missing.push("PD_TensorArgDefSetDataLayout");
-        }
-        if self.tensor_arg_def_set_data_type.is_none() {
-            missing.push("PD_TensorArgDefSetDataType");
-        }
-        if self.get_op_meta_info_map.is_none() {
-            missing.push("PD_GetOpMetaInfoMap");
-        }
-        if self.kernel_context_get_device_context.is_none() {
-            missing.push("PD_KernelContextGetDeviceContext");
-        }
-        if self.kernel_context_input_at.is_none() {
-            missing.push("PD_KernelContextInputAt");
-        }
-        if self.kernel_context_multi_input_at.is_none() {
-            missing.push("PD_KernelContextMultiInputAt");
-        }
-        if self.kernel_context_output_at.is_none() {
-            missing.push("PD_KernelContextOutputAt");
-        }
-        if self.kernel_context_multi_output_at.is_none() {
-            missing.push("PD_KernelContextMultiOutputAt");
-        }
-        if self.kernel_context_bool_attr_at.is_none() {
-            missing.push("PD_KernelContextBoolAttrAt");
-        }
-        if self.kernel_context_int32_attr_at.is_none() {
-            missing.push("PD_KernelContextInt32AttrAt");
-        }
-        if self.kernel_context_int64_attr_at.is_none() {
-            missing.push("PD_KernelContextInt64AttrAt");
-        }
-        if self.kernel_context_float_attr_at.is_none() {
-            missing.push("PD_KernelContextFloatAttrAt");
-        }
-        if self.kernel_context_double_attr_at.is_none() {
-            missing.push("PD_KernelContextDoubleAttrAt");
-        }
-        if self.kernel_context_scalar_attr_at.is_none() {
-            missing.push("PD_KernelContextScalarAttrAt");
-        }
-        if self.kernel_context_int_array_attr_at.is_none() {
-            missing.push("PD_KernelContextIntArrayAttrAt");
-        }
-        if self.kernel_context_data_type_attr_at.is_none() {
-            missing.push("PD_KernelContextDataTypeAttrAt");
-        }
-        if self.kernel_context_data_layout_attr_at.is_none() {
-            missing.push("PD_KernelContextDataLayoutAttrAt");
-        }
-        if self.kernel_context_string_attr_at.is_none() {
-            missing.push("PD_KernelContextStringAttrAt");
-        }
-        if self.kernel_context_list_bool_attr_at.is_none() {
-            missing.push("PD_KernelContextListBoolAttrAt");
-        }
-        if self.kernel_context_list_int32_attr_at.is_none() {
-            missing.push("PD_KernelContextListInt32AttrAt");
-        }
-        if self.kernel_context_list_int64_attr_at.is_none() {
-            missing.push("PD_KernelContextListInt64AttrAt");
-        }
-        if self.kernel_context_list_float_attr_at.is_none() {
-            missing.push("PD_KernelContextListFloatAttrAt");
-        }
-        if self.kernel_context_list_double_attr_at.is_none() {
-            missing.push("PD_KernelContextListDoubleAttrAt");
-        }
-        if self.kernel_context_list_string_attr_at.is_none() {
-            missing.push("PD_KernelContextListStringAttrAt");
-        }
-        if self.kernel_context_list_scalar_attr_at.is_none() {
-            missing.push("PD_KernelContextListScalarAttrAt");
-        }
-        if self.kernel_context_place_attr_at.is_none() {
-            missing.push("PD_KernelContextPlaceAttrAt");
-        }
-        if self.infer_meta_context_input_at.is_none() {
-            missing.push("PD_InferMetaContextInputAt");
-        }
-        if self.infer_meta_context_multi_input_at.is_none() {
-            missing.push("PD_InferMetaContextMultiInputAt");
-        }
-        if self.infer_meta_context_output_at.is_none() {
-            missing.push("PD_InferMetaContextOutputAt");
-        }
-        if self.infer_meta_context_multi_output_at.is_none() {
-            missing.push("PD_InferMetaContextMultiOutputAt");
-        }
-        if self.infer_meta_context_bool_attr_at.is_none() {
-            missing.push("PD_InferMetaContextBoolAttrAt");
-        }
-        if self.infer_meta_context_int32_attr_at.is_none() {
-            missing.push("PD_InferMetaContextInt32AttrAt");
-        }
-        if self.infer_meta_context_int64_attr_at.is_none() {
-            missing.push("PD_InferMetaContextInt64AttrAt");
-        }
-        if self.infer_meta_context_float_attr_at.is_none() {
-            missing.push("PD_InferMetaContextFloatAttrAt");
-        }
-        if self.infer_meta_context_double_attr_at.is_none() {
-            missing.push("PD_InferMetaContextDoubleAttrAt");
-        }
-        if self.infer_meta_context_scalar_attr_at.is_none() {
-            missing.push("PD_InferMetaContextScalarAttrAt");
-        }
-        if self.infer_meta_context_int_array_attr_at.is_none() {
-            missing.push("PD_InferMetaContextIntArrayAttrAt");
-        }
-        if self.infer_meta_context_data_type_attr_at.is_none() {
-            missing.push("PD_InferMetaContextDataTypeAttrAt");
-        }
-        if self.infer_meta_context_data_layout_attr_at.is_none() {
-            missing.push("PD_InferMetaContextDataLayoutAttrAt");
-        }
-        if self.infer_meta_context_string_attr_at.is_none() {
-            missing.push("PD_InferMetaContextStringAttrAt");
-        }
-        if self.infer_meta_context_list_bool_attr_at.is_none() {
-            missing.push("PD_InferMetaContextListBoolAttrAt");
-        }
-        if self.infer_meta_context_list_int32_attr_at.is_none() {
-            missing.push("PD_InferMetaContextListInt32AttrAt");
-        }
-        if self.infer_meta_context_list_int64_attr_at.is_none() {
-            missing.push("PD_InferMetaContextListInt64AttrAt");
-        }
-        if self.infer_meta_context_list_float_attr_at.is_none() {
-            missing.push("PD_InferMetaContextListFloatAttrAt");
-        }
-        if self.infer_meta_context_list_double_attr_at.is_none() {
-            missing.push("PD_InferMetaContextListDoubleAttrAt");
-        }
-        if self.infer_meta_context_list_string_attr_at.is_none() {
-            missing.push("PD_InferMetaContextListStringAttrAt");
-        }
-        if self.infer_meta_context_list_scalar_attr_at.is_none() {
-            missing.push("PD_InferMetaContextListScalarAttrAt");
-        }
-        if self.infer_meta_context_place_attr_at.is_none() {
-            missing.push("PD_InferMetaContextPlaceAttrAt");
-        }
-        if self.tensor_get_pd_data_type.is_none() {
-            missing.push("PD_TensorGetPDDataType");
-        }
-        if self.tensor_get_data_layout.is_none() {
-            missing.push("PD_TensorGetDataLayout");
-        }
-        if self.tensor_get_byte_size.is_none() {
-            missing.push("PD_TensorGetByteSize");
-        }
-        if self.tensor_get_data_pointer.is_none() {
-            missing.push("PD_TensorGetDataPointer");
-        }
-        if self.tensor_get_element_count.is_none() {
-            missing.push("PD_TensorGetElementCount");
-        }
-        if self.tensor_get_num_dims.is_none() {
-            missing.push("PD_TensorGetNumDims");
-        }
-        if self.tensor_get_dim.is_none() {
-            missing.push("PD_TensorGetDim");
-        }
-        if self.tensor_get_num_strides.is_none() {
-            missing.push("PD_TensorGetNumStrides");
-        }
-        if self.tensor_get_stride.is_none() {
-            missing.push("PD_TensorGetStride");
-        }
-        if self.tensor_get_lod.is_none() {
-            missing.push("PD_TensorGetLoD");
-        }
-        if self.tensor_is_initialized.is_none() {
-            missing.push("PD_TensorIsInitialized");
-        }
-        if self.tensor_is_valid.is_none() {
-            missing.push("PD_TensorIsValid");
-        }
-        if self.tensor_get_holder.is_none() {
-            missing.push("PD_TensorGetHolder");
-        }
-        if self.tensor_get_offset.is_none() {
-            missing.push("PD_TensorGetOffset");
-        }
-        if self.tensor_set_dims.is_none() {
-            missing.push("PD_TensorSetDims");
-        }
-        if self.tensor_set_offset.is_none() {
-            missing.push("PD_TensorSetOffset");
-        }
-        if self.tensor_set_strides.is_none() {
-            missing.push("PD_TensorSetStrides");
-        }
-        if self.tensor_set_data_type.is_none() {
-            missing.push("PD_TensorSetDataType");
-        }
-        if self.tensor_set_data_layout.is_none() {
-            missing.push("PD_TensorSetDataLayout");
-        }
-        if self.tensor_reset_lod.is_none() {
-            missing.push("PD_TensorResetLoD");
-        }
-        if self.new_tensor.is_none() {
-            missing.push("PD_NewTensor");
-        }
-        if self.delete_tensor.is_none() {
-            missing.push("PD_DeleteTensor");
-        }
-        if self.tensor_share_data_with.is_none() {
-            missing.push("PD_TensorShareDataWith");
-        }
-        if self.tensor_share_lod_with.is_none() {
-            missing.push("PD_TensorShareLoDWith");
-        }
-        if self.optional_tensor_get_pointer.is_none() {
-            missing.push("PD_OptionalTensorGetPointer");
-        }
-        if self.tensor_vector_to_list.is_none() {
-            missing.push("PD_TensorVectorToList");
-        }
-        if self.meta_tensor_get_pd_data_type.is_none() {
-            missing.push("PD_MetaTensorGetPDDataType");
-        }
-        if self.meta_tensor_get_data_layout.is_none() {
-            missing.push("PD_MetaTensorGetDataLayout");
-        }
-        if self.meta_tensor_get_element_count.is_none() {
-            missing.push("PD_MetaTensorGetElementCount");
-        }
-        if self.meta_tensor_get_num_dims.is_none() {
-            missing.push("PD_MetaTensorGetNumDims");
-        }
-        if self.meta_tensor_get_dim.is_none() {
-            missing.push("PD_MetaTensorGetDim");
-        }
-        if self.meta_tensor_get_num_strides.is_none() {
-            missing.push("PD_MetaTensorGetNumStrides");
-        }
-        if self.meta_tensor_get_stride.is_none() {
-            missing.push("PD_MetaTensorGetStride");
-        }
-        if self.meta_tensor_is_valid.is_none() {
-            missing.push("PD_MetaTensorIsValid");
-        }
-        if self.meta_tensor_set_dims.is_none() {
-            missing.push("PD_MetaTensorSetDims");
-        }
-        if self.meta_tensor_set_strides.is_none() {
-            missing.push("PD_MetaTensorSetStrides");
-        }
-        if self.meta_tensor_set_data_type.is_none() {
-            missing.push("PD_MetaTensorSetDataType");
-        }
-        if self.meta_tensor_set_data_layout.is_none() {
-            missing.push("PD_MetaTensorSetDataLayout");
-        }
-        if self.string_attr.is_none() {
-            missing.push("PD_StringAttr");
-        }
-        if self.data_type_attr.is_none() {
-            missing.push("PD_DatatTypeAttr");
-        }
-        if self.data_layout_attr.is_none() {
-            missing.push("PD_DatatLayoutAttr");
-        }
-        if self.list_int32_attr.is_none() {
-            missing.push("PD_ListInt32Attr");
-        }
-        if self.list_int64_attr.is_none() {
-            missing.push("PD_ListInt64Attr");
-        }
-        if self.list_float_attr.is_none() {
-            missing.push("PD_ListFloatAttr");
-        }
-        if self.list_double_attr.is_none() {
-            missing.push("PD_ListDoubleAttr");
-        }
-        if self.list_scalar_attr.is_none() {
-            missing.push("PD_ListScalarAttr");
-        }
-        if self.list_string_attr.is_none() {
-            missing.push("PD_ListStringAttr");
-        }
-        if self.list_bool_attr.is_none() {
-            missing.push("PD_ListBoolAttr");
-        }
-        if self.scalar_get_bool_data.is_none() {
-            missing.push("PD_ScalarGetBoolData");
-        }
-        if self.scalar_get_int8_data.is_none() {
-            missing.push("PD_ScalarGetInt8Data");
-        }
-        if self.scalar_get_int16_data.is_none() {
-            missing.push("PD_ScalarGetInt16Data");
-        }
-        if self.scalar_get_int32_data.is_none() {
-            missing.push("PD_ScalarGetInt32Data");
-        }
-        if self.scalar_get_int64_data.is_none() {
-            missing.push("PD_ScalarGetInt64Data");
-        }
-        if self.scalar_get_uint8_data.is_none() {
-            missing.push("PD_ScalarGetUInt8Data");
-        }
-        if self.scalar_get_uint16_data.is_none() {
-            missing.push("PD_ScalarGetUInt16Data");
-        }
-        if self.scalar_get_uint32_data.is_none() {
-            missing.push("PD_ScalarGetUInt32Data");
-        }
-        if self.scalar_get_uint64_data.is_none() {
-            missing.push("PD_ScalarGetUInt64Data");
-        }
-        if self.scalar_get_float32_data.is_none() {
-            missing.push("PD_ScalarGetFloat32Data");
-        }
-        if self.scalar_get_float64_data.is_none() {
-            missing.push("PD_ScalarGetFloat64Data");
-        }
-        if self.int_array_get_data_pointer.is_none() {
-            missing.push("PD_IntArrayGetDataPointer");
-        }
-        if self.int_array_get_element_count.is_none() {
-            missing.push("PD_IntArrayGetElementCount");
-        }
-        if self.place_is_host.is_none() {
-            missing.push("PD_PlaceIsHost");
-        }
-        if self.place_get_device_id.is_none() {
-            missing.push("PD_PlaceGetDeviceId");
-        }
-        if self.device_context_get_stream.is_none() {
-            missing.push("PD_DeviceContextGetStream");
-        }
-        if self.device_context_allocate_tensor.is_none() {
-            missing.push("PD_DeviceContextAllocateTensor");
-        }
-        if self.device_context_set_seed.is_none() {
-            missing.push("PD_DeviceContextSetSeed");
-        }
-        if self.device_context_get_seed.is_none() {
-            missing.push("PD_DeviceContextGetSeed");
-        }
-        if self.device_context_get_random.is_none() {
-            missing.push("PD_DeviceContextGetRandom");
-        }
-        if self.delete_pointer_list.is_none() {
-            missing.push("PD_DeletePointerList");
-        }
-        if self.delete_uint8_list.is_none() {
-            missing.push("PD_DeleteUInt8List");
-        }
-        if self.delete_int64_list.is_none() {
-            missing.push("PD_DeleteInt64List");
-        }
-        if self.delete_int32_list.is_none() {
-            missing.push("PD_DeleteInt32List");
-        }
-        if self.delete_float64_list.is_none() {
-            missing.push("PD_DeleteFloat64List");
-        }
-        if self.delete_float32_list.is_none() {
-            missing.push("PD_DeleteFloat32List");
-        }
-        if self.profiler_add_runtime_trace_event.is_none() {
-            missing.push("profiler_add_runtime_trace_event");
-        }
-        if self.profiler_add_device_trace_event.is_none() {
-            missing.push("profiler_add_device_trace_event");
-        }
-        missing
-    }
-
-    /// Registers a kernel.
-    ///
-    /// Replaces a kernel of the same name, device type, data type and layout. Calls `args_def_fn` before it
-    /// returns. The other two functions are stored and called until the process ends. Throws
-    /// on an argument kind that is not allowed in its place, or an unknown data type or layout; the layout
-    /// `strided` is unknown to it.
-    ///
-    /// # Errors
-    /// If the symbol is missing, or the host reports a failure.
-    ///
-    /// # Safety
-    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
-    pub unsafe fn register_phi_kernel(
-        &self,
-        kernel_name_cstr: *const c_char,
-        backend_cstr: *const c_char,
-        pd_dtype: device::DataType,
-        pd_layout: device::DataLayout,
-        in_nargs: usize,
-        in_args_type: *mut KernelArgument,
-        attr_nargs: usize,
-        attr_args_type: *mut KernelArgument,
-        out_nargs: usize,
-        out_args_type: *mut KernelArgument,
-        args_def_fn: ffi::PD_ArgsDefFn,
-        r#fn: ffi::PD_KernelFn,
-        variadic_kernel_fn: *mut c_void,
-    ) -> Result<()> {
-        let callee = self.register_phi_kernel.ok_or_else(|| Error::unsupported("register_phi_kernel"))?;
-        // SAFETY: the caller's promise is handed on.
-        unsafe {
-            callee(
-                kernel_name_cstr,
-                backend_cstr,
-                pd_dtype,
-                pd_layout,
-                in_nargs,
-                in_args_type,
-                attr_nargs,
-                attr_args_type,
-                out_nargs,
-                out_args_type,
-                args_def_fn,
-                r#fn,
-                variadic_kernel_fn,
-            )
-        };
-        Ok(())
-    }
-
-    /// Registers an operator that Paddle does not have.
-    ///
-    /// Does nothing if an operator of this name exists or `infer_shape_fn` is null. The inputs, outputs and
-    /// attributes are named by position: `Input_0`, `Output_0`, `Attr_0`. Fills the operator table of the
-    /// old program representation (`paddle/fluid/framework/custom_operator.cc`). Only `libpaddle.so` has it.
-    ///
-    /// # Errors
-    /// If the symbol is missing, or the host reports a failure.
-    ///
-    /// # Safety
-    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
-    pub unsafe fn register_operator(
-        &self,
-        kernel_name_cstr: *const c_char,
-        in_nargs: usize,
-        in_args_type: *mut KernelArgument,
-        attr_nargs: usize,
-        attr_args_type: *mut KernelArgument,
-        out_nargs: usize,
-        out_args_type: *mut KernelArgument,
-        infer_shape_fn: ffi::PD_InferShapeFn,
-    ) -> Result<()> {
-        let callee = self.register_operator.ok_or_else(|| Error::unsupported("register_operator"))?;
-        // SAFETY: the caller's promise is handed on.
-        unsafe {
-            callee(
-                kernel_name_cstr,
-                in_nargs,
-                in_args_type,
-                attr_nargs,
-                attr_args_type,
-                out_nargs,
-                out_args_type,
-                infer_shape_fn,
-            )
-        };
-        Ok(())
-    }
-
-    /// Gets the argument definitions of a kernel.
-    ///
-    /// For use in an `ArgsDefFn`. The result belongs to the kernel.
-    ///
-    /// # Errors
-    /// If the symbol is missing, or the host reports a failure.
-    ///
-    /// # Safety
-    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
-    pub unsafe fn kernel_get_args_def(&self, kernel: Kernel) -> Result<KernelArgsDef> {
-        let callee = self.kernel_get_args_def.ok_or_else(|| Error::unsupported("kernel_get_args_def"))?;
-        let mut status_of_call = <device::Status as tenon::StatusCode>::SUCCESS;
-        // SAFETY: the caller's promise is handed on.
-        let returned = unsafe { callee(kernel.as_raw(), &raw mut status_of_call) };
-        if status_of_call != <device::Status as tenon::StatusCode>::SUCCESS {
-            return Err(Error::new(
-                status_of_call,
-                concat!("the host failed in `", "kernel_get_args_def", "`"),
-            ));
-        }
-        Ok(KernelArgsDef::from_raw(returned as *mut _))
-    }
-
-    /// Gets the definitions of the inputs of a kernel.
-    ///
-    /// The list is made for the caller. Free it with `delete_pointer_list`; the definitions are borrowed.
-    ///
-    /// # Errors
-    /// If the symbol is missing, or the host reports a failure.
-    ///
-    /// # Safety
-    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
-    pub unsafe fn kernel_args_def_get_input_arg_defs(&self, def: KernelArgsDef) -> Result<ffi::PD_List> {
-        let callee = self
-            .kernel_args_def_get_input_arg_defs
-            .ok_or_else(|| Error::unsupported("kernel_args_def_get_input_arg_defs"))?;
-        let mut status_of_call = <device::Status as tenon::StatusCode>::SUCCESS;
-        // SAFETY: the caller's promise is handed on.
-        let returned = unsafe { callee(def.as_raw(), &raw mut status_of_call) };
-        if status_of_call != <device::Status as tenon::StatusCode>::SUCCESS {
-            return Err(Error::new(
-                status_of_call,
-                concat!("the host failed in `", "kernel_args_def_get_input_arg_defs", "`"),
-            ));
-        }
-        Ok(returned)
-    }
-
-    /// Gets the definitions of the outputs of a kernel.
-    ///
-    /// The list is made for the caller. Free it with `delete_pointer_list`; the definitions are borrowed. The
-    /// C++ wrapper `Kernel::OutputAt` answers with the input before 3.3; this function is right in every
-    /// release.
-    ///
-    /// # Errors
-    /// If the symbol is missing, or the host reports a failure.
-    ///
-    /// # Safety
-    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
-    pub unsafe fn kernel_args_def_get_output_arg_defs(&self, def: KernelArgsDef) -> Result<ffi::PD_List> {
-        let callee = self
-            .kernel_args_def_get_output_arg_defs
-            .ok_or_else(|| Error::unsupported("kernel_args_def_get_output_arg_defs"))?;
-        let mut status_of_call = <device::Status as tenon::StatusCode>::SUCCESS;
-        // SAFETY: the caller's promise is handed on.
-        let returned = unsafe { callee(def.as_raw(), &raw mut status_of_call) };
-        if status_of_call != <device::Status as tenon::StatusCode>::SUCCESS {
-            return Err(Error::new(
-                status_of_call,
-                concat!("the host failed in `", "kernel_args_def_get_output_arg_defs", "`"),
-            ));
-        }
-        Ok(returned)
-    }
-
-    /// Gets the layout that a kernel is registered for.
-    ///
-    /// Throws if the layout is none that C has a name for.
-    ///
-    /// # Errors
-    /// If the symbol is missing, or the host reports a failure.
-    ///
-    /// # Safety
-    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
-    pub unsafe fn kernel_key_get_layout(&self, key: KernelKey) -> Result<device::DataLayout> {
-        let callee = self.kernel_key_get_layout.ok_or_else(|| Error::unsupported("kernel_key_get_layout"))?;
-        let mut status_of_call = <device::Status as tenon::StatusCode>::SUCCESS;
-        // SAFETY: the caller's promise is handed on.
-        let returned = unsafe { callee(key.as_raw(), &raw mut status_of_call) };
-        if status_of_call != <device::Status as tenon::StatusCode>::SUCCESS {
-            return Err(Error::new(
-                status_of_call,
-                concat!("the host failed in `", "kernel_key_get_layout", "`"),
-            ));
-        }
-        Ok(returned)
-    }
-
-    /// Gets the data type that a kernel is registered for.
-    ///
-    /// Throws if the data type is none that C has a name for.
-    ///
-    /// # Errors
-    /// If the symbol is missing, or the host reports a failure.
-    ///
-    /// # Safety
-    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
-    pub unsafe fn kernel_key_get_data_type(&self, key: KernelKey) -> Result<device::DataType> {
-        let callee =
-            self.kernel_key_get_data_type.ok_or_else(|| Error::unsupported("kernel_key_get_data_type"))?;
-        let mut status_of_call = <device::Status as tenon::StatusCode>::SUCCESS;
-        // SAFETY: the caller's promise is handed on.
-        let returned = unsafe { callee(key.as_raw(), &raw mut status_of_call) };
-        if status_of_call != <device::Status as tenon::StatusCode>::SUCCESS {
-            return Err(Error::new(
-                status_of_call,
-                concat!("the host failed in `", "kernel_key_get_data_type", "`"),
-            ));
-        }
-        Ok(returned)
-    }
-
-    /// Sets the layout of an input or output of a kernel.
-    ///
-    /// Throws on a layout that it does not know, such as `strided`.
-    ///
-    /// # Errors
-    /// If the symbol is missing, or the host reports a failure.
-    ///
-    /// # Safety
-    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
-    pub unsafe fn tensor_arg_def_set_data_layout(
-        &self,
-        def: TensorArgDef,
-        layout: device::DataLayout,
-    ) -> Result<()> {
-        let callee = self
-            .tensor_arg_def_set_data_layout
-            .ok_or_else(|| Error::unsupported("tensor_arg_def_set_data_layout"))?;
-        let mut status_of_call = <device::Status as tenon::StatusCode>::SUCCESS;
-        // SAFETY: the caller's promise is handed on.
-        unsafe { callee(def.as_raw(), layout, &raw mut status_of_call) };
-        if status_of_call != <device::Status as tenon::StatusCode>::SUCCESS {
-            return Err(Error::new(
-                status_of_call,
-                concat!("the host failed in `", "tensor_arg_def_set_data_layout", "`"),
-            ));
-        }
-        Ok(())
-    }
-
-    /// Sets the data type of an input or output of a kernel.
-    ///
-    /// Needed where it is not that of the kernel, such as the `bool` output of a comparison, and `undefined`
-    /// where it is only known when the kernel runs. Throws on a value that is not a data type.
-    ///
-    /// # Errors
-    /// If the symbol is missing, or the host reports a failure.
-    ///
-    /// # Safety
-    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
-    pub unsafe fn tensor_arg_def_set_data_type(
-        &self,
-        def: TensorArgDef,
-        dtype: device::DataType,
-    ) -> Result<()> {
-        let callee = self
-            .tensor_arg_def_set_data_type
-            .ok_or_else(|| Error::unsupported("tensor_arg_def_set_data_type"))?;
-        let mut status_of_call = <device::Status as tenon::StatusCode>::SUCCESS;
-        // SAFETY: the caller's promise is handed on.
-        unsafe { callee(def.as_raw(), dtype, &raw mut status_of_call) };
-        if status_of_call != <device::Status as tenon::StatusCode>::SUCCESS {
-            return Err(Error::new(
-                status_of_call,
-                concat!("the host failed in `", "tensor_arg_def_set_data_type", "`"),
-            ));
-        }
-        Ok(())
-    }
-
-    /// Gets Paddle's built-in table of custom operators.
-    ///
-    /// Not meant for kernels: Paddle looks a symbol of this name up in libraries of custom operators, and
-    /// exports its own. The answer is a C++ reference, and no header of a release declares the function.
-    ///
-    /// # Errors
-    /// If the symbol is missing, or the host reports a failure.
-    ///
-    /// # Safety
-    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
-    pub unsafe fn get_op_meta_info_map(&self) -> Result<*mut c_void> {
-        let callee = self.get_op_meta_info_map.ok_or_else(|| Error::unsupported("get_op_meta_info_map"))?;
-        // SAFETY: the caller's promise is handed on.
-        let returned = unsafe { callee() };
-        Ok(returned)
-    }
-
-    /// Gets the device context of a kernel.
-    ///
-    /// Throws if the context is of a kind of device that this build of Paddle does not have.
-    ///
-    /// # Errors
-    /// If the symbol is missing, or the host reports a failure.
-    ///
-    /// # Safety
-    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
-    pub unsafe fn kernel_context_get_device_context(&self, ctx: KernelContext) -> Result<DeviceContext> {
-        let callee = self
-            .kernel_context_get_device_context
-            .ok_or_else(|| Error::unsupported("kernel_context_get_device_context"))?;
-        // SAFETY: the caller's promise is handed on.
-        let returned = unsafe { callee(ctx.as_raw()) };
-        Ok(DeviceContext::from_raw(returned as *mut _))
-    }
-
-    /// Gets an input tensor.
-    ///
-    /// Serves optional inputs too.
-    ///
-    /// # Errors
-    /// If the symbol is missing, or the host reports a failure.
-    ///
-    /// # Safety
-    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
-    pub unsafe fn kernel_context_input_at(&self, ctx: KernelContext, index: usize) -> Result<Tensor> {
-        let callee =
-            self.kernel_context_input_at.ok_or_else(|| Error::unsupported("kernel_context_input_at"))?;
-        // SAFETY: the caller's promise is handed on.
-        let returned = unsafe { callee(ctx.as_raw(), index) };
-        Ok(Tensor::from_raw(returned as *mut _))
-    }
-
-    /// Gets an input that is a list of tensors.
-    ///
-    /// The list is made for the caller; free it with `delete_pointer_list`. The tensors are borrowed.
-    ///
-    /// # Errors
-    /// If the symbol is missing, or the host reports a failure.
-    ///
-    /// # Safety
-    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
-    pub unsafe fn kernel_context_multi_input_at(
-        &self,
-        ctx: KernelContext,
-        index: usize,
-    ) -> Result<ffi::PD_List> {
-        let callee = self
-            .kernel_context_multi_input_at
-            .ok_or_else(|| Error::unsupported("kernel_context_multi_input_at"))?;
-        // SAFETY: the caller's promise is handed on.
-        let returned = unsafe { callee(ctx.as_raw(), index) };
-        Ok(returned)
-    }
-
-    /// Gets an output tensor.
-    ///
-    /// The shape of the output is set; allocate it before use.
-    ///
-    /// # Errors
-    /// If the symbol is missing, or the host reports a failure.
-    ///
-    /// # Safety
-    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
-    pub unsafe fn kernel_context_output_at(&self, ctx: KernelContext, index: usize) -> Result<Tensor> {
-        let callee =
-            self.kernel_context_output_at.ok_or_else(|| Error::unsupported("kernel_context_output_at"))?;
-        // SAFETY: the caller's promise is handed on.
-        let returned = unsafe { callee(ctx.as_raw(), index) };
-        Ok(Tensor::from_raw(returned as *mut _))
-    }
-
-    /// Gets an output that is a list of tensors.
-    ///
-    /// The list is made for the caller; free it with `delete_pointer_list`. The tensors are borrowed.
-    ///
-    /// # Errors
-    /// If the symbol is missing, or the host reports a failure.
-    ///
-    /// # Safety
-    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
-    pub unsafe fn kernel_context_multi_output_at(
-        &self,
-        ctx: KernelContext,
-        index: usize,
-    ) -> Result<ffi::PD_List> {
-        let callee = self
-            .kernel_context_multi_output_at
-            .ok_or_else(|| Error::unsupported("kernel_context_multi_output_at"))?;
-        // SAFETY: the caller's promise is handed on.
-        let returned = unsafe { callee(ctx.as_raw(), index) };
-        Ok(returned)
-    }
-
-    /// Gets a boolean attribute.
-    ///
-    /// Throws if it is of another type.
-    ///
-    /// # Errors
-    /// If the symbol is missing, or the host reports a failure.
-    ///
-    /// # Safety
-    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
-    pub unsafe fn kernel_context_bool_attr_at(&self, ctx: KernelContext, index: usize) -> Result<bool> {
-        let callee = self
-            .kernel_context_bool_attr_at
-            .ok_or_else(|| Error::unsupported("kernel_context_bool_attr_at"))?;
-        // SAFETY: the caller's promise is handed on.
-        let returned = unsafe { callee(ctx.as_raw(), index) };
-        Ok(returned)
-    }
-
-    /// Gets a 32-bit integer attribute.
-    ///
-    /// Throws if it is of another type.
-    ///
-    /// # Errors
-    /// If the symbol is missing, or the host reports a failure.
-    ///
-    /// # Safety
-    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
-    pub unsafe fn kernel_context_int32_attr_at(&self, ctx: KernelContext, index: usize) -> Result<i32> {
-        let callee = self
-            .kernel_context_int32_attr_at
-            .ok_or_else(|| Error::unsupported("kernel_context_int32_attr_at"))?;
-        // SAFETY: the caller's promise is handed on.
-        let returned = unsafe { callee(ctx.as_raw(), index) };
-        Ok(returned)
-    }
-
-    /// Gets a 64-bit integer attribute.
-    ///
-    /// Throws if it is of another type.
-    ///
-    /// # Errors
-    /// If the symbol is missing, or the host reports a failure.
-    ///
-    /// # Safety
-    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
-    pub unsafe fn kernel_context_int64_attr_at(&self, ctx: KernelContext, index: usize) -> Result<i64> {
-        let callee = self
-            .kernel_context_int64_attr_at
-            .ok_or_else(|| Error::unsupported("kernel_context_int64_attr_at"))?;
-        // SAFETY: the caller's promise is handed on.
-        let returned = unsafe { callee(ctx.as_raw(), index) };
-        Ok(returned)
-    }
-
-    /// Gets a single-precision attribute.
-    ///
-    /// Throws if it is of another type.
-    ///
-    /// # Errors
-    /// If the symbol is missing, or the host reports a failure.
-    ///
-    /// # Safety
-    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
-    pub unsafe fn kernel_context_float_attr_at(&self, ctx: KernelContext, index: usize) -> Result<f32> {
-        let callee = self
-            .kernel_context_float_attr_at
-            .ok_or_else(|| Error::unsupported("kernel_context_float_attr_at"))?;
-        // SAFETY: the caller's promise is handed on.
-        let returned = unsafe { callee(ctx.as_raw(), index) };
-        Ok(returned)
-    }
-
-    /// Gets a double-precision attribute.
-    ///
-    /// Throws if it is of another type.
-    ///
-    /// # Errors
-    /// If the symbol is missing, or the host reports a failure.
-    ///
-    /// # Safety
-    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
-    pub unsafe fn kernel_context_double_attr_at(&self, ctx: KernelContext, index: usize) -> Result<f64> {
-        let callee = self
-            .kernel_context_double_attr_at
-            .ok_or_else(|| Error::unsupported("kernel_context_double_attr_at"))?;
-        // SAFETY: the caller's promise is handed on.
-        let returned = unsafe { callee(ctx.as_raw(), index) };
-        Ok(returned)
-    }
-
-    /// Gets a scalar attribute.
-    ///
-    /// The scalar is borrowed. Throws if it is of another type. In static graphs since 3.0 a scalar that the
-    /// user may give as a tensor is stored as one, and this throws too.
-    ///
-    /// # Errors
-    /// If the symbol is missing, or the host reports a failure.
-    ///
-    /// # Safety
-    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
-    pub unsafe fn kernel_context_scalar_attr_at(&self, ctx: KernelContext, index: usize) -> Result<Scalar> {
-        let callee = self
-            .kernel_context_scalar_attr_at
-            .ok_or_else(|| Error::unsupported("kernel_context_scalar_attr_at"))?;
-        // SAFETY: the caller's promise is handed on.
-        let returned = unsafe { callee(ctx.as_raw(), index) };
-        Ok(Scalar::from_raw(returned as *mut _))
-    }
-
-    /// Gets an integer array attribute.
-    ///
-    /// The array is borrowed. Throws if it is of another type. In static graphs since 3.0 an array that the
-    /// user may give as a tensor is stored as one, and this throws too.
-    ///
-    /// # Errors
-    /// If the symbol is missing, or the host reports a failure.
-    ///
-    /// # Safety
-    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
-    pub unsafe fn kernel_context_int_array_attr_at(
-        &self,
-        ctx: KernelContext,
-        index: usize,
-    ) -> Result<IntArray> {
-        let callee = self
-            .kernel_context_int_array_attr_at
-            .ok_or_else(|| Error::unsupported("kernel_context_int_array_attr_at"))?;
-        // SAFETY: the caller's promise is handed on.
-        let returned = unsafe { callee(ctx.as_raw(), index) };
-        Ok(IntArray::from_raw(returned as *mut _))
-    }
-
-    /// Gets a data type attribute.
-    ///
-    /// Comes in the numbers of `DataType`. Throws if it is of another type, or a data type that C has no name
-    /// for.
-    ///
-    /// # Errors
-    /// If the symbol is missing, or the host reports a failure.
-    ///
-    /// # Safety
-    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
-    pub unsafe fn kernel_context_data_type_attr_at(
-        &self,
-        ctx: KernelContext,
-        index: usize,
-    ) -> Result<device::DataType> {
-        let callee = self
-            .kernel_context_data_type_attr_at
-            .ok_or_else(|| Error::unsupported("kernel_context_data_type_attr_at"))?;
-        // SAFETY: the caller's promise is handed on.
-        let returned = unsafe { callee(ctx.as_raw(), index) };
-        Ok(returned)
-    }
-
-    /// Gets a layout attribute.
-    ///
-    /// Comes in the numbers of `DataLayout`. Throws if it is of another type, or a layout that the C interface
-    /// does not convert.
-    ///
-    /// # Errors
-    /// If the symbol is missing, or the host reports a failure.
-    ///
-    /// # Safety
-    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
-    pub unsafe fn kernel_context_data_layout_attr_at(
-        &self,
-        ctx: KernelContext,
-        index: usize,
-    ) -> Result<device::DataLayout> {
-        let callee = self
-            .kernel_context_data_layout_attr_at
-            .ok_or_else(|| Error::unsupported("kernel_context_data_layout_attr_at"))?;
-        // SAFETY: the caller's promise is handed on.
-        let returned = unsafe { callee(ctx.as_raw(), index) };
-        Ok(returned)
-    }
-
-    /// Gets a string attribute.
-    ///
-    /// Borrowed from the `std::string`, and ends at its first NUL; do not write to it. Throws if it is of
-    /// another type.
-    ///
-    /// # Errors
-    /// If the symbol is missing, or the host reports a failure.
-    ///
-    /// # Safety
-    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
-    pub unsafe fn kernel_context_string_attr_at(
-        &self,
-        ctx: KernelContext,
-        index: usize,
-    ) -> Result<*mut c_char> {
-        let callee = self
-            .kernel_context_string_attr_at
-            .ok_or_else(|| Error::unsupported("kernel_context_string_attr_at"))?;
-        // SAFETY: the caller's promise is handed on.
-        let returned = unsafe { callee(ctx.as_raw(), index) };
-        Ok(returned)
-    }
-
-    /// Gets an attribute that is a list of booleans.
-    ///
-    /// The list is made for the caller; free it with `delete_uint8_list`. Throws if it is of another type.
-    ///
-    /// # Errors
-    /// If the symbol is missing, or the host reports a failure.
-    ///
-    /// # Safety
-    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
-    pub unsafe fn kernel_context_list_bool_attr_at(
-        &self,
-        ctx: KernelContext,
-        index: usize,
-    ) -> Result<ffi::PD_List> {
-        let callee = self
-            .kernel_context_list_bool_attr_at
-            .ok_or_else(|| Error::unsupported("kernel_context_list_bool_attr_at"))?;
-        // SAFETY: the caller's promise is handed on.
-        let returned = unsafe { callee(ctx.as_raw(), index) };
-        Ok(returned)
-    }
-
-    /// Gets an attribute that is a list of 32-bit integers.
-    ///
-    /// The list is borrowed: never free it. Throws if it is of another type.
-    ///
-    /// # Errors
-    /// If the symbol is missing, or the host reports a failure.
-    ///
-    /// # Safety
-    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
-    pub unsafe fn kernel_context_list_int32_attr_at(
-        &self,
-        ctx: KernelContext,
-        index: usize,
-    ) -> Result<ffi::PD_List> {
-        let callee = self
-            .kernel_context_list_int32_attr_at
-            .ok_or_else(|| Error::unsupported("kernel_context_list_int32_attr_at"))?;
-        // SAFETY: the caller's promise is handed on.
-        let returned = unsafe { callee(ctx.as_raw(), index) };
-        Ok(returned)
-    }
-
-    /// Gets an attribute that is a list of 64-bit integers.
-    ///
-    /// The list is borrowed: never free it. Throws if it is of another type.
-    ///
-    /// # Errors
-    /// If the symbol is missing, or the host reports a failure.
-    ///
-    /// # Safety
-    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
-    pub unsafe fn kernel_context_list_int64_attr_at(
-        &self,
-        ctx: KernelContext,
-        index: usize,
-    ) -> Result<ffi::PD_List> {
-        let callee = self
-            .kernel_context_list_int64_attr_at
-            .ok_or_else(|| Error::unsupported("kernel_context_list_int64_attr_at"))?;
-        // SAFETY: the caller's promise is handed on.
-        let returned = unsafe { callee(ctx.as_raw(), index) };
-        Ok(returned)
-    }
-
-    /// Gets an attribute that is a list of single-precision numbers.
-    ///
-    /// The list is borrowed: never free it. Throws if it is of another type.
-    ///
-    /// # Errors
-    /// If the symbol is missing, or the host reports a failure.
-    ///
-    /// # Safety
-    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
-    pub unsafe fn kernel_context_list_float_attr_at(
-        &self,
-        ctx: KernelContext,
-        index: usize,
-    ) -> Result<ffi::PD_List> {
-        let callee = self
-            .kernel_context_list_float_attr_at
-            .ok_or_else(|| Error::unsupported("kernel_context_list_float_attr_at"))?;
-        // SAFETY: the caller's promise is handed on.
-        let returned = unsafe { callee(ctx.as_raw(), index) };
-        Ok(returned)
-    }
-
-    /// Gets an attribute that is a list of double-precision numbers.
-    ///
-    /// The list is borrowed: never free it. Throws if it is of another type.
-    ///
-    /// # Errors
-    /// If the symbol is missing, or the host reports a failure.
-    ///
-    /// # Safety
-    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
-    pub unsafe fn kernel_context_list_double_attr_at(
-        &self,
-        ctx: KernelContext,
-        index: usize,
-    ) -> Result<ffi::PD_List> {
-        let callee = self
-            .kernel_context_list_double_attr_at
-            .ok_or_else(|| Error::unsupported("kernel_context_list_double_attr_at"))?;
-        // SAFETY: the caller's promise is handed on.
-        let returned = unsafe { callee(ctx.as_raw(), index) };
-        Ok(returned)
-    }
-
-    /// Gets an attribute that is a list of strings.
-    ///
-    /// The list is made for the caller; free it with `delete_pointer_list`. The strings are borrowed. Throws if
-    /// it is of another type.
-    ///
-    /// # Errors
-    /// If the symbol is missing, or the host reports a failure.
-    ///
-    /// # Safety
-    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
-    pub unsafe fn kernel_context_list_string_attr_at(
-        &self,
-        ctx: KernelContext,
-        index: usize,
-    ) -> Result<ffi::PD_List> {
-        let callee = self
-            .kernel_context_list_string_attr_at
-            .ok_or_else(|| Error::unsupported("kernel_context_list_string_attr_at"))?;
-        // SAFETY: the caller's promise is handed on.
-        let returned = unsafe { callee(ctx.as_raw(), index) };
-        Ok(returned)
-    }
-
-    /// Gets an attribute that is a list of scalars.
-    ///
-    /// The list is made for the caller; free it with `delete_pointer_list`. The scalars are borrowed. Throws if
-    /// it is of another type.
-    ///
-    /// # Errors
-    /// If the symbol is missing, or the host reports a failure.
-    ///
-    /// # Safety
-    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
-    pub unsafe fn kernel_context_list_scalar_attr_at(
-        &self,
-        ctx: KernelContext,
-        index: usize,
-    ) -> Result<ffi::PD_List> {
-        let callee = self
-            .kernel_context_list_scalar_attr_at
-            .ok_or_else(|| Error::unsupported("kernel_context_list_scalar_attr_at"))?;
-        // SAFETY: the caller's promise is handed on.
-        let returned = unsafe { callee(ctx.as_raw(), index) };
-        Ok(returned)
-    }
-
-    /// Gets a place attribute.
-    ///
-    /// The place is borrowed. Throws if it is of another type.
-    ///
-    /// # Errors
-    /// If the symbol is missing, or the host reports a failure.
-    ///
-    /// # Safety
-    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
-    pub unsafe fn kernel_context_place_attr_at(
-        &self,
-        ctx: KernelContext,
-        index: usize,
-    ) -> Result<KernelPlace> {
-        let callee = self
-            .kernel_context_place_attr_at
-            .ok_or_else(|| Error::unsupported("kernel_context_place_attr_at"))?;
-        // SAFETY: the caller's promise is handed on.
-        let returned = unsafe { callee(ctx.as_raw(), index) };
-        Ok(KernelPlace::from_raw(returned as *mut _))
-    }
-
-    /// Gets the description of an input tensor.
-    ///
-    /// An optional input that was not given has a description that is not valid.
-    ///
-    /// # Errors
-    /// If the symbol is missing, or the host reports a failure.
-    ///
-    /// # Safety
-    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
-    pub unsafe fn infer_meta_context_input_at(
-        &self,
-        ctx: InferMetaContext,
-        index: usize,
-    ) -> Result<MetaTensor> {
-        let callee = self
-            .infer_meta_context_input_at
-            .ok_or_else(|| Error::unsupported("infer_meta_context_input_at"))?;
-        // SAFETY: the caller's promise is handed on.
-        let returned = unsafe { callee(ctx.as_raw(), index) };
-        Ok(MetaTensor::from_raw(returned as *mut _))
-    }
-
-    /// Gets the descriptions of an input that is a list of tensors.
-    ///
-    /// The list is made for the caller; free it with `delete_pointer_list`. The descriptions are borrowed.
-    ///
-    /// # Errors
-    /// If the symbol is missing, or the host reports a failure.
-    ///
-    /// # Safety
-    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
-    pub unsafe fn infer_meta_context_multi_input_at(
-        &self,
-        ctx: InferMetaContext,
-        index: usize,
-    ) -> Result<ffi::PD_List> {
-        let callee = self
-            .infer_meta_context_multi_input_at
-            .ok_or_else(|| Error::unsupported("infer_meta_context_multi_input_at"))?;
-        // SAFETY: the caller's promise is handed on.
-        let returned = unsafe { callee(ctx.as_raw(), index) };
-        Ok(returned)
-    }
-
-    /// Gets the description of an output tensor.
-    ///
-    /// Set its shape and data type.
-    ///
-    /// # Errors
-    /// If the symbol is missing, or the host reports a failure.
-    ///
-    /// # Safety
-    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
-    pub unsafe fn infer_meta_context_output_at(
-        &self,
-        ctx: InferMetaContext,
-        index: usize,
-    ) -> Result<MetaTensor> {
-        let callee = self
-            .infer_meta_context_output_at
-            .ok_or_else(|| Error::unsupported("infer_meta_context_output_at"))?;
-        // SAFETY: the caller's promise is handed on.
-        let returned = unsafe { callee(ctx.as_raw(), index) };
-        Ok(MetaTensor::from_raw(returned as *mut _))
-    }
-
-    /// Gets the descriptions of an output that is a list of tensors.
-    ///
-    /// The list is made for the caller; free it with `delete_pointer_list`. The descriptions are borrowed.
-    ///
-    /// # Errors
-    /// If the symbol is missing, or the host reports a failure.
-    ///
-    /// # Safety
-    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
-    pub unsafe fn infer_meta_context_multi_output_at(
-        &self,
-        ctx: InferMetaContext,
-        index: usize,
-    ) -> Result<ffi::PD_List> {
-        let callee = self
-            .infer_meta_context_multi_output_at
-            .ok_or_else(|| Error::unsupported("infer_meta_context_multi_output_at"))?;
-        // SAFETY: the caller's promise is handed on.
-        let returned = unsafe { callee(ctx.as_raw(), index) };
-        Ok(returned)
-    }
-
-    /// Gets a boolean attribute.
-    ///
-    /// Throws if it is of another type.
-    ///
-    /// # Errors
-    /// If the symbol is missing, or the host reports a failure.
-    ///
-    /// # Safety
-    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
-    pub unsafe fn infer_meta_context_bool_attr_at(
-        &self,
-        ctx: InferMetaContext,
-        index: usize,
-    ) -> Result<bool> {
-        let callee = self
-            .infer_meta_context_bool_attr_at
-            .ok_or_else(|| Error::unsupported("infer_meta_context_bool_attr_at"))?;
-        // SAFETY: the caller's promise is handed on.
-        let returned = unsafe { callee(ctx.as_raw(), index) };
-        Ok(returned)
-    }
-
-    /// Gets a 32-bit integer attribute.
-    ///
-    /// Throws if it is of another type.
-    ///
-    /// # Errors
-    /// If the symbol is missing, or the host reports a failure.
-    ///
-    /// # Safety
-    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
-    pub unsafe fn infer_meta_context_int32_attr_at(
-        &self,
-        ctx: InferMetaContext,
-        index: usize,
-    ) -> Result<i32> {
-        let callee = self
-            .infer_meta_context_int32_attr_at
-            .ok_or_else(|| Error::unsupported("infer_meta_context_int32_attr_at"))?;
-        // SAFETY: the caller's promise is handed on.
-        let returned = unsafe { callee(ctx.as_raw(), index) };
-        Ok(returned)
-    }
-
-    /// Gets a 64-bit integer attribute.
-    ///
-    /// Throws if it is of another type.
-    ///
-    /// # Errors
-    /// If the symbol is missing, or the host reports a failure.
-    ///
-    /// # Safety
-    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
-    pub unsafe fn infer_meta_context_int64_attr_at(
-        &self,
-        ctx: InferMetaContext,
-        index: usize,
-    ) -> Result<i64> {
-        let callee = self
-            .infer_meta_context_int64_attr_at
-            .ok_or_else(|| Error::unsupported("infer_meta_context_int64_attr_at"))?;
-        // SAFETY: the caller's promise is handed on.
-        let returned = unsafe { callee(ctx.as_raw(), index) };
-        Ok(returned)
-    }
-
-    /// Gets a single-precision attribute.
-    ///
-    /// Throws if it is of another type.
-    ///
-    /// # Errors
-    /// If the symbol is missing, or the host reports a failure.
-    ///
-    /// # Safety
-    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
-    pub unsafe fn infer_meta_context_float_attr_at(
-        &self,
-        ctx: InferMetaContext,
-        index: usize,
-    ) -> Result<f32> {
-        let callee = self
-            .infer_meta_context_float_attr_at
-            .ok_or_else(|| Error::unsupported("infer_meta_context_float_attr_at"))?;
-        // SAFETY: the caller's promise is handed on.
-        let returned = unsafe { callee(ctx.as_raw(), index) };
-        Ok(returned)
-    }
-
-    /// Gets a double-precision attribute.
-    ///
-    /// Throws if it is of another type.
-    ///
-    /// # Errors
-    /// If the symbol is missing, or the host reports a failure.
-    ///
-    /// # Safety
-    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
-    pub unsafe fn infer_meta_context_double_attr_at(
-        &self,
-        ctx: InferMetaContext,
-        index: usize,
-    ) -> Result<f64> {
-        let callee = self
-            .infer_meta_context_double_attr_at
-            .ok_or_else(|| Error::unsupported("infer_meta_context_double_attr_at"))?;
-        // SAFETY: the caller's promise is handed on.
-        let returned = unsafe { callee(ctx.as_raw(), index) };
-        Ok(returned)
-    }
-
-    /// Gets a scalar attribute.
-    ///
-    /// The scalar is borrowed. Throws if it is of another type.
-    ///
-    /// # Errors
-    /// If the symbol is missing, or the host reports a failure.
-    ///
-    /// # Safety
-    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
-    pub unsafe fn infer_meta_context_scalar_attr_at(
-        &self,
-        ctx: InferMetaContext,
-        index: usize,
-    ) -> Result<Scalar> {
-        let callee = self
-            .infer_meta_context_scalar_attr_at
-            .ok_or_else(|| Error::unsupported("infer_meta_context_scalar_attr_at"))?;
-        // SAFETY: the caller's promise is handed on.
-        let returned = unsafe { callee(ctx.as_raw(), index) };
-        Ok(Scalar::from_raw(returned as *mut _))
-    }
-
-    /// Gets an integer array attribute.
-    ///
-    /// The array is borrowed. Throws if it is of another type.
-    ///
-    /// # Errors
-    /// If the symbol is missing, or the host reports a failure.
-    ///
-    /// # Safety
-    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
-    pub unsafe fn infer_meta_context_int_array_attr_at(
-        &self,
-        ctx: InferMetaContext,
-        index: usize,
-    ) -> Result<IntArray> {
-        let callee = self
-            .infer_meta_context_int_array_attr_at
-            .ok_or_else(|| Error::unsupported("infer_meta_context_int_array_attr_at"))?;
-        // SAFETY: the caller's promise is handed on.
-        let returned = unsafe { callee(ctx.as_raw(), index) };
-        Ok(IntArray::from_raw(returned as *mut _))
-    }
-
-    /// Gets a data type attribute.
-    ///
-    /// Comes in the numbers of `DataType`. Throws if it is of another type, or a data type that C has no name
-    /// for.
-    ///
-    /// # Errors
-    /// If the symbol is missing, or the host reports a failure.
-    ///
-    /// # Safety
-    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
-    pub unsafe fn infer_meta_context_data_type_attr_at(
-        &self,
-        ctx: InferMetaContext,
-        index: usize,
-    ) -> Result<device::DataType> {
-        let callee = self
-            .infer_meta_context_data_type_attr_at
-            .ok_or_else(|| Error::unsupported("infer_meta_context_data_type_attr_at"))?;
-        // SAFETY: the caller's promise is handed on.
-        let returned = unsafe { callee(ctx.as_raw(), index) };
-        Ok(returned)
-    }
-
-    /// Gets a layout attribute.
-    ///
-    /// Comes in the numbers of `DataLayout`. Throws if it is of another type, or a layout that the C interface
-    /// does not convert.
-    ///
-    /// # Errors
-    /// If the symbol is missing, or the host reports a failure.
-    ///
-    /// # Safety
-    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
-    pub unsafe fn infer_meta_context_data_layout_attr_at(
-        &self,
-        ctx: InferMetaContext,
-        index: usize,
-    ) -> Result<device::DataLayout> {
-        let callee = self
-            .infer_meta_context_data_layout_attr_at
-            .ok_or_else(|| Error::unsupported("infer_meta_context_data_layout_attr_at"))?;
-        // SAFETY: the caller's promise is handed on.
-        let returned = unsafe { callee(ctx.as_raw(), index) };
-        Ok(returned)
-    }
-
-    /// Gets a string attribute.
-    ///
-    /// Borrowed from the `std::string`, and ends at its first NUL; do not write to it. Throws if it is of
-    /// another type.
-    ///
-    /// # Errors
-    /// If the symbol is missing, or the host reports a failure.
-    ///
-    /// # Safety
-    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
-    pub unsafe fn infer_meta_context_string_attr_at(
-        &self,
-        ctx: InferMetaContext,
-        index: usize,
-    ) -> Result<*mut c_char> {
-        let callee = self
-            .infer_meta_context_string_attr_at
-            .ok_or_else(|| Error::unsupported("infer_meta_context_string_attr_at"))?;
-        // SAFETY: the caller's promise is handed on.
-        let returned = unsafe { callee(ctx.as_raw(), index) };
-        Ok(returned)
-    }
-
-    /// Gets an attribute that is a list of booleans.
-    ///
-    /// The list is made for the caller; free it with `delete_uint8_list`. Throws if it is of another type.
-    ///
-    /// # Errors
-    /// If the symbol is missing, or the host reports a failure.
-    ///
-    /// # Safety
-    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
-    pub unsafe fn infer_meta_context_list_bool_attr_at(
-        &self,
-        ctx: InferMetaContext,
-        index: usize,
-    ) -> Result<ffi::PD_List> {
-        let callee = self
-            .infer_meta_context_list_bool_attr_at
-            .ok_or_else(|| Error::unsupported("infer_meta_context_list_bool_attr_at"))?;
-        // SAFETY: the caller's promise is handed on.
-        let returned = unsafe { callee(ctx.as_raw(), index) };
-        Ok(returned)
-    }
-
-    /// Gets an attribute that is a list of 32-bit integers.
-    ///
-    /// The list is borrowed: never free it. Throws if it is of another type.
-    ///
-    /// # Errors
-    /// If the symbol is missing, or the host reports a failure.
-    ///
-    /// # Safety
-    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
-    pub unsafe fn infer_meta_context_list_int32_attr_at(
-        &self,
-        ctx: InferMetaContext,
-        index: usize,
-    ) -> Result<ffi::PD_List> {
-        let callee = self
-            .infer_meta_context_list_int32_attr_at
-            .ok_or_else(|| Error::unsupported("infer_meta_context_list_int32_attr_at"))?;
-        // SAFETY: the caller's promise is handed on.
-        let returned = unsafe { callee(ctx.as_raw(), index) };
-        Ok(returned)
-    }
-
-    /// Gets an attribute that is a list of 64-bit integers.
-    ///
-    /// The list is borrowed: never free it. Throws if it is of another type.
-    ///
-    /// # Errors
-    /// If the symbol is missing, or the host reports a failure.
-    ///
-    /// # Safety
-    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
-    pub unsafe fn infer_meta_context_list_int64_attr_at(
-        &self,
-        ctx: InferMetaContext,
-        index: usize,
-    ) -> Result<ffi::PD_List> {
-        let callee = self
-            .infer_meta_context_list_int64_attr_at
-            .ok_or_else(|| Error::unsupported("infer_meta_context_list_int64_attr_at"))?;
-        // SAFETY: the caller's promise is handed on.
-        let returned = unsafe { callee(ctx.as_raw(), index) };
-        Ok(returned)
-    }
-
-    /// Gets an attribute that is a list of single-precision numbers.
-    ///
-    /// The list is borrowed: never free it. Throws if it is of another type.
-    ///
-    /// # Errors
-    /// If the symbol is missing, or the host reports a failure.
-    ///
-    /// # Safety
-    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
-    pub unsafe fn infer_meta_context_list_float_attr_at(
-        &self,
-        ctx: InferMetaContext,
-        index: usize,
-    ) -> Result<ffi::PD_List> {
-        let callee = self
-            .infer_meta_context_list_float_attr_at
-            .ok_or_else(|| Error::unsupported("infer_meta_context_list_float_attr_at"))?;
-        // SAFETY: the caller's promise is handed on.
-        let returned = unsafe { callee(ctx.as_raw(), index) };
-        Ok(returned)
-    }
-
-    /// Gets an attribute that is a list of double-precision numbers.
-    ///
-    /// The list is borrowed: never free it. Throws if it is of another type.
-    ///
-    /// # Errors
-    /// If the symbol is missing, or the host reports a failure.
-    ///
-    /// # Safety
-    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
-    pub unsafe fn infer_meta_context_list_double_attr_at(
-        &self,
-        ctx: InferMetaContext,
-        index: usize,
-    ) -> Result<ffi::PD_List> {
-        let callee = self
-            .infer_meta_context_list_double_attr_at
-            .ok_or_else(|| Error::unsupported("infer_meta_context_list_double_attr_at"))?;
-        // SAFETY: the caller's promise is handed on.
-        let returned = unsafe { callee(ctx.as_raw(), index) };
-        Ok(returned)
-    }
-
-    /// Gets an attribute that is a list of strings.
-    ///
-    /// The list is made for the caller; free it with `delete_pointer_list`. The strings are borrowed. Throws if
-    /// it is of another type.
-    ///
-    /// # Errors
-    /// If the symbol is missing, or the host reports a failure.
-    ///
-    /// # Safety
-    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
-    pub unsafe fn infer_meta_context_list_string_attr_at(
-        &self,
-        ctx: InferMetaContext,
-        index: usize,
-    ) -> Result<ffi::PD_List> {
-        let callee = self
-            .infer_meta_context_list_string_attr_at
-            .ok_or_else(|| Error::unsupported("infer_meta_context_list_string_attr_at"))?;
-        // SAFETY: the caller's promise is handed on.
-        let returned = unsafe { callee(ctx.as_raw(), index) };
-        Ok(returned)
-    }
-
-    /// Gets an attribute that is a list of scalars.
-    ///
-    /// The list is made for the caller; free it with `delete_pointer_list`. The scalars are borrowed. Throws if
-    /// it is of another type.
-    ///
-    /// # Errors
-    /// If the symbol is missing, or the host reports a failure.
-    ///
-    /// # Safety
-    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
-    pub unsafe fn infer_meta_context_list_scalar_attr_at(
-        &self,
-        ctx: InferMetaContext,
-        index: usize,
-    ) -> Result<ffi::PD_List> {
-        let callee = self
-            .infer_meta_context_list_scalar_attr_at
-            .ok_or_else(|| Error::unsupported("infer_meta_context_list_scalar_attr_at"))?;
-        // SAFETY: the caller's promise is handed on.
-        let returned = unsafe { callee(ctx.as_raw(), index) };
-        Ok(returned)
-    }
-
-    /// Gets a place attribute.
-    ///
-    /// The place is borrowed. Throws if it is of another type.
-    ///
-    /// # Errors
-    /// If the symbol is missing, or the host reports a failure.
-    ///
-    /// # Safety
-    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
-    pub unsafe fn infer_meta_context_place_attr_at(
-        &self,
-        ctx: InferMetaContext,
-        index: usize,
-    ) -> Result<KernelPlace> {
-        let callee = self
-            .infer_meta_context_place_attr_at
-            .ok_or_else(|| Error::unsupported("infer_meta_context_place_attr_at"))?;
-        // SAFETY: the caller's promise is handed on.
-        let returned = unsafe { callee(ctx.as_raw(), index) };
-        Ok(KernelPlace::from_raw(returned as *mut _))
-    }
-
-    /// Gets the data type of a tensor.
-    ///
-    /// Throws if the data type is none that C has a name for, such as the 8 bit floating point types.
-    ///
-    /// # Errors
-    /// If the symbol is missing, or the host reports a failure.
-    ///
-    /// # Safety
-    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
-    pub unsafe fn tensor_get_pd_data_type(&self, tensor: Tensor) -> Result<device::DataType> {
-        let callee =
-            self.tensor_get_pd_data_type.ok_or_else(|| Error::unsupported("tensor_get_pd_data_type"))?;
-        let mut status_of_call = <device::Status as tenon::StatusCode>::SUCCESS;
-        // SAFETY: the caller's promise is handed on.
-        let returned = unsafe { callee(tensor.as_raw().cast_const(), &raw mut status_of_call) };
-        if status_of_call != <device::Status as tenon::StatusCode>::SUCCESS {
-            return Err(Error::new(
-                status_of_call,
-                concat!("the host failed in `", "tensor_get_pd_data_type", "`"),
-            ));
-        }
-        Ok(returned)
-    }
-
-    /// Gets the layout of a tensor.
-    ///
-    /// Throws if the layout is none that the C interface converts, such as the strided one.
-    ///
-    /// # Errors
-    /// If the symbol is missing, or the host reports a failure.
-    ///
-    /// # Safety
-    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
-    pub unsafe fn tensor_get_data_layout(&self, tensor: Tensor) -> Result<device::DataLayout> {
-        let callee =
-            self.tensor_get_data_layout.ok_or_else(|| Error::unsupported("tensor_get_data_layout"))?;
-        let mut status_of_call = <device::Status as tenon::StatusCode>::SUCCESS;
-        // SAFETY: the caller's promise is handed on.
-        let returned = unsafe { callee(tensor.as_raw().cast_const(), &raw mut status_of_call) };
-        if status_of_call != <device::Status as tenon::StatusCode>::SUCCESS {
-            return Err(Error::new(
-                status_of_call,
-                concat!("the host failed in `", "tensor_get_data_layout", "`"),
-            ));
-        }
-        Ok(returned)
-    }
-
-    /// Gets the size of a tensor's allocation from its offset on, in bytes.
-    ///
-    /// Length of the allocation from the offset of the tensor on. It may be more than the elements
-    /// need, and less if the shape has grown since; 0 without memory.
-    ///
-    /// # Errors
-    /// If the symbol is missing, or the host reports a failure.
-    ///
-    /// # Safety
-    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
-    pub unsafe fn tensor_get_byte_size(&self, tensor: Tensor) -> Result<i64> {
-        let callee = self.tensor_get_byte_size.ok_or_else(|| Error::unsupported("tensor_get_byte_size"))?;
-        let mut status_of_call = <device::Status as tenon::StatusCode>::SUCCESS;
-        // SAFETY: the caller's promise is handed on.
-        let returned = unsafe { callee(tensor.as_raw().cast_const(), &raw mut status_of_call) };
-        if status_of_call != <device::Status as tenon::StatusCode>::SUCCESS {
-            return Err(Error::new(
-                status_of_call,
-                concat!("the host failed in `", "tensor_get_byte_size", "`"),
-            ));
-        }
-        Ok(returned)
-    }
-
-    /// Gets the address of the first element of a tensor.
-    ///
-    /// The offset is applied. Throws if the tensor has no memory, or less than its shape and data type need.
-    ///
-    /// # Errors
-    /// If the symbol is missing, or the host reports a failure.
-    ///
-    /// # Safety
-    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
-    pub unsafe fn tensor_get_data_pointer(&self, tensor: Tensor) -> Result<*mut c_void> {
-        let callee =
-            self.tensor_get_data_pointer.ok_or_else(|| Error::unsupported("tensor_get_data_pointer"))?;
-        let mut status_of_call = <device::Status as tenon::StatusCode>::SUCCESS;
-        // SAFETY: the caller's promise is handed on.
-        let returned = unsafe { callee(tensor.as_raw().cast_const(), &raw mut status_of_call) };
-        if status_of_call != <device::Status as tenon::StatusCode>::SUCCESS {
-            return Err(Error::new(
-                status_of_call,
-                concat!("the host failed in `", "tensor_get_data_pointer", "`"),
-            ));
-        }
-        Ok(returned)
-    }
-
-    /// Gets the number of elements of a tensor.
-    ///
-    /// The product of the shape: 1 for a tensor without dimensions, 0 for one whose shape was never set.
-    ///
-    /// # Errors
-    /// If the symbol is missing, or the host reports a failure.
-    ///
-    /// # Safety
-    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
-    pub unsafe fn tensor_get_element_count(&self, tensor: Tensor) -> Result<i64> {
-        let callee =
-            self.tensor_get_element_count.ok_or_else(|| Error::unsupported("tensor_get_element_count"))?;
-        let mut status_of_call = <device::Status as tenon::StatusCode>::SUCCESS;
-        // SAFETY: the caller's promise is handed on.
-        let returned = unsafe { callee(tensor.as_raw().cast_const(), &raw mut status_of_call) };
-        if status_of_call != <device::Status as tenon::StatusCode>::SUCCESS {
-            return Err(Error::new(
-                status_of_call,
-                concat!("the host failed in `", "tensor_get_element_count", "`"),
-            ));
-        }
-        Ok(returned)
-    }
-
-    /// Gets the number of dimensions of a tensor.
-    ///
-    /// A tensor whose shape was never set, as of `new_tensor`, answers -1.
-    ///
-    /// # Errors
-    /// If the symbol is missing, or the host reports a failure.
-    ///
-    /// # Safety
-    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
-    pub unsafe fn tensor_get_num_dims(&self, tensor: Tensor) -> Result<i64> {
-        let callee = self.tensor_get_num_dims.ok_or_else(|| Error::unsupported("tensor_get_num_dims"))?;
-        let mut status_of_call = <device::Status as tenon::StatusCode>::SUCCESS;
-        // SAFETY: the caller's promise is handed on.
-        let returned = unsafe { callee(tensor.as_raw().cast_const(), &raw mut status_of_call) };
-        if status_of_call != <device::Status as tenon::StatusCode>::SUCCESS {
-            return Err(Error::new(
-                status_of_call,
-                concat!("the host failed in `", "tensor_get_num_dims", "`"),
-            ));
-        }
-        Ok(returned)
-    }
-
-    /// Gets the length of a tensor along one dimension.
-    ///
-    /// One dimension at a time. The index is not checked for a tensor whose shape was never set.
-    ///
-    /// # Errors
-    /// If the symbol is missing, or the host reports a failure.
-    ///
-    /// # Safety
-    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
-    pub unsafe fn tensor_get_dim(&self, tensor: Tensor, index: usize) -> Result<i64> {
-        let callee = self.tensor_get_dim.ok_or_else(|| Error::unsupported("tensor_get_dim"))?;
-        let mut status_of_call = <device::Status as tenon::StatusCode>::SUCCESS;
-        // SAFETY: the caller's promise is handed on.
-        let returned = unsafe { callee(tensor.as_raw().cast_const(), index, &raw mut status_of_call) };
-        if status_of_call != <device::Status as tenon::StatusCode>::SUCCESS {
-            return Err(Error::new(status_of_call, concat!("the host failed in `", "tensor_get_dim", "`")));
-        }
-        Ok(returned)
-    }
-
-    /// Gets the number of strides of a tensor.
-    ///
-    /// As many as dimensions unless they were set otherwise; -1 if the shape was never set.
-    ///
-    /// # Errors
-    /// If the symbol is missing, or the host reports a failure.
-    ///
-    /// # Safety
-    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
-    pub unsafe fn tensor_get_num_strides(&self, tensor: Tensor) -> Result<i64> {
-        let callee =
-            self.tensor_get_num_strides.ok_or_else(|| Error::unsupported("tensor_get_num_strides"))?;
-        let mut status_of_call = <device::Status as tenon::StatusCode>::SUCCESS;
-        // SAFETY: the caller's promise is handed on.
-        let returned = unsafe { callee(tensor.as_raw().cast_const(), &raw mut status_of_call) };
-        if status_of_call != <device::Status as tenon::StatusCode>::SUCCESS {
-            return Err(Error::new(
-                status_of_call,
-                concat!("the host failed in `", "tensor_get_num_strides", "`"),
-            ));
-        }
-        Ok(returned)
-    }
-
-    /// Gets the stride of a tensor along one dimension, in elements.
-    ///
-    /// Counted in elements, not in bytes. The index is not checked for a tensor whose shape was never
-    /// set. Only kernels for strided tensors get tensors that are not contiguous.
-    ///
-    /// # Errors
-    /// If the symbol is missing, or the host reports a failure.
-    ///
-    /// # Safety
-    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
-    pub unsafe fn tensor_get_stride(&self, tensor: Tensor, index: usize) -> Result<i64> {
-        let callee = self.tensor_get_stride.ok_or_else(|| Error::unsupported("tensor_get_stride"))?;
-        let mut status_of_call = <device::Status as tenon::StatusCode>::SUCCESS;
-        // SAFETY: the caller's promise is handed on.
-        let returned = unsafe { callee(tensor.as_raw().cast_const(), index, &raw mut status_of_call) };
-        if status_of_call != <device::Status as tenon::StatusCode>::SUCCESS {
-            return Err(Error::new(
-                status_of_call,
-                concat!("the host failed in `", "tensor_get_stride", "`"),
-            ));
-        }
-        Ok(returned)
-    }
-
-    /// Gets the level of detail of a tensor.
-    ///
-    /// A level of detail splits the rows of a tensor into sequences of unequal length, on one or more levels.
-    /// The levels come one after the other in `data`; `offset` says where each begins. Both lists are made for
-    /// the caller and hold `size_t`: free each with `delete_int64_list`. On failure neither is written.
-    ///
-    /// # Errors
-    /// If the symbol is missing, or the host reports a failure.
-    ///
-    /// # Safety
-    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
-    pub unsafe fn tensor_get_lod(
-        &self,
-        tensor: Tensor,
-        data: *mut ffi::PD_List,
-        offset: *mut ffi::PD_List,
-    ) -> Result<()> {
-        let callee = self.tensor_get_lod.ok_or_else(|| Error::unsupported("tensor_get_lod"))?;
-        let mut status_of_call = <device::Status as tenon::StatusCode>::SUCCESS;
-        // SAFETY: the caller's promise is handed on.
-        unsafe { callee(tensor.as_raw().cast_const(), data, offset, &raw mut status_of_call) };
-        if status_of_call != <device::Status as tenon::StatusCode>::SUCCESS {
-            return Err(Error::new(status_of_call, concat!("the host failed in `", "tensor_get_lod", "`")));
-        }
-        Ok(())
-    }
-
-    /// Returns whether a tensor has memory.
-    ///
-    /// Ask before `tensor_get_data_pointer`, which throws for a tensor without.
-    ///
-    /// # Errors
-    /// If the symbol is missing, or the host reports a failure.
-    ///
-    /// # Safety
-    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
-    pub unsafe fn tensor_is_initialized(&self, tensor: Tensor) -> Result<bool> {
-        let callee = self.tensor_is_initialized.ok_or_else(|| Error::unsupported("tensor_is_initialized"))?;
-        let mut status_of_call = <device::Status as tenon::StatusCode>::SUCCESS;
-        // SAFETY: the caller's promise is handed on.
-        let returned = unsafe { callee(tensor.as_raw().cast_const(), &raw mut status_of_call) };
-        if status_of_call != <device::Status as tenon::StatusCode>::SUCCESS {
-            return Err(Error::new(
-                status_of_call,
-                concat!("the host failed in `", "tensor_is_initialized", "`"),
-            ));
-        }
-        Ok(returned)
-    }
-
-    /// Returns whether the description of a tensor is complete.
-    ///
-    /// True if data type and layout are set; says nothing about memory. True for a tensor fresh from
-    /// `new_tensor`, though its shape is not set.
-    ///
-    /// # Errors
-    /// If the symbol is missing, or the host reports a failure.
-    ///
-    /// # Safety
-    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
-    pub unsafe fn tensor_is_valid(&self, tensor: Tensor) -> Result<bool> {
-        let callee = self.tensor_is_valid.ok_or_else(|| Error::unsupported("tensor_is_valid"))?;
-        let mut status_of_call = <device::Status as tenon::StatusCode>::SUCCESS;
-        // SAFETY: the caller's promise is handed on.
-        let returned = unsafe { callee(tensor.as_raw().cast_const(), &raw mut status_of_call) };
-        if status_of_call != <device::Status as tenon::StatusCode>::SUCCESS {
-            return Err(Error::new(status_of_call, concat!("the host failed in `", "tensor_is_valid", "`")));
-        }
-        Ok(returned)
-    }
-
-    /// Gets the allocation that a tensor holds.
-    ///
-    /// The address of a C++ object, `phi::Allocation`, good only for telling whether two tensors share memory.
-    /// It is borrowed.
-    ///
-    /// # Errors
-    /// If the symbol is missing, or the host reports a failure.
-    ///
-    /// # Safety
-    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
-    pub unsafe fn tensor_get_holder(&self, tensor: Tensor) -> Result<*mut c_void> {
-        let callee = self.tensor_get_holder.ok_or_else(|| Error::unsupported("tensor_get_holder"))?;
-        let mut status_of_call = <device::Status as tenon::StatusCode>::SUCCESS;
-        // SAFETY: the caller's promise is handed on.
-        let returned = unsafe { callee(tensor.as_raw().cast_const(), &raw mut status_of_call) };
-        if status_of_call != <device::Status as tenon::StatusCode>::SUCCESS {
-            return Err(Error::new(
-                status_of_call,
-                concat!("the host failed in `", "tensor_get_holder", "`"),
-            ));
-        }
-        Ok(returned)
-    }
-
-    /// Gets the offset of a tensor in its allocation.
-    ///
-    /// `tensor_get_data_pointer` has it applied already.
-    ///
-    /// # Errors
-    /// If the symbol is missing, or the host reports a failure.
-    ///
-    /// # Safety
-    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
-    pub unsafe fn tensor_get_offset(&self, tensor: Tensor) -> Result<usize> {
-        let callee = self.tensor_get_offset.ok_or_else(|| Error::unsupported("tensor_get_offset"))?;
-        let mut status_of_call = <device::Status as tenon::StatusCode>::SUCCESS;
-        // SAFETY: the caller's promise is handed on.
-        let returned = unsafe { callee(tensor.as_raw().cast_const(), &raw mut status_of_call) };
-        if status_of_call != <device::Status as tenon::StatusCode>::SUCCESS {
-            return Err(Error::new(
-                status_of_call,
-                concat!("the host failed in `", "tensor_get_offset", "`"),
-            ));
-        }
-        Ok(returned)
-    }
-
-    /// Sets the shape of a tensor.
-    ///
-    /// Sets the strides to those of a contiguous tensor, and keeps the memory even if it has become too small.
-    /// Throws if the tensor has another shape now and is not contiguous. Lengths are cut to 32 bits.
-    ///
-    /// # Errors
-    /// If the symbol is missing, or the host reports a failure.
-    ///
-    /// # Safety
-    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
-    pub unsafe fn tensor_set_dims(&self, tensor: Tensor, ndims: i64, dims: *const i64) -> Result<()> {
-        let callee = self.tensor_set_dims.ok_or_else(|| Error::unsupported("tensor_set_dims"))?;
-        let mut status_of_call = <device::Status as tenon::StatusCode>::SUCCESS;
-        // SAFETY: the caller's promise is handed on.
-        unsafe { callee(tensor.as_raw(), ndims, dims, &raw mut status_of_call) };
-        if status_of_call != <device::Status as tenon::StatusCode>::SUCCESS {
-            return Err(Error::new(status_of_call, concat!("the host failed in `", "tensor_set_dims", "`")));
-        }
-        Ok(())
-    }
-
-    /// Sets the offset of a tensor in its allocation.
-    ///
-    /// Not checked against the allocation: one past its end makes `tensor_get_byte_size` negative.
-    ///
-    /// # Errors
-    /// If the symbol is missing, or the host reports a failure.
-    ///
-    /// # Safety
-    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
-    pub unsafe fn tensor_set_offset(&self, tensor: Tensor, offset: i64) -> Result<()> {
-        let callee = self.tensor_set_offset.ok_or_else(|| Error::unsupported("tensor_set_offset"))?;
-        let mut status_of_call = <device::Status as tenon::StatusCode>::SUCCESS;
-        // SAFETY: the caller's promise is handed on.
-        unsafe { callee(tensor.as_raw(), offset, &raw mut status_of_call) };
-        if status_of_call != <device::Status as tenon::StatusCode>::SUCCESS {
-            return Err(Error::new(
-                status_of_call,
-                concat!("the host failed in `", "tensor_set_offset", "`"),
-            ));
-        }
-        Ok(())
-    }
-
-    /// Sets the strides of a tensor.
-    ///
-    /// Not checked against the shape or the memory. Strides are cut to 32 bits. Turns the tensor into a view
-    /// that only kernels for strided tensors understand.
-    ///
-    /// # Errors
-    /// If the symbol is missing, or the host reports a failure.
-    ///
-    /// # Safety
-    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
-    pub unsafe fn tensor_set_strides(
-        &self,
-        tensor: Tensor,
-        nstrides: i64,
-        strides: *const i64,
-    ) -> Result<()> {
-        let callee = self.tensor_set_strides.ok_or_else(|| Error::unsupported("tensor_set_strides"))?;
-        let mut status_of_call = <device::Status as tenon::StatusCode>::SUCCESS;
-        // SAFETY: the caller's promise is handed on.
-        unsafe { callee(tensor.as_raw(), nstrides, strides, &raw mut status_of_call) };
-        if status_of_call != <device::Status as tenon::StatusCode>::SUCCESS {
-            return Err(Error::new(
-                status_of_call,
-                concat!("the host failed in `", "tensor_set_strides", "`"),
-            ));
-        }
-        Ok(())
-    }
-
-    /// Sets the data type of a tensor.
-    ///
-    /// Converts nothing: the same bytes are read differently. Throws on a value that is not a data type.
-    ///
-    /// # Errors
-    /// If the symbol is missing, or the host reports a failure.
-    ///
-    /// # Safety
-    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
-    pub unsafe fn tensor_set_data_type(&self, tensor: Tensor, dtype: device::DataType) -> Result<()> {
-        let callee = self.tensor_set_data_type.ok_or_else(|| Error::unsupported("tensor_set_data_type"))?;
-        let mut status_of_call = <device::Status as tenon::StatusCode>::SUCCESS;
-        // SAFETY: the caller's promise is handed on.
-        unsafe { callee(tensor.as_raw(), dtype, &raw mut status_of_call) };
-        if status_of_call != <device::Status as tenon::StatusCode>::SUCCESS {
-            return Err(Error::new(
-                status_of_call,
-                concat!("the host failed in `", "tensor_set_data_type", "`"),
-            ));
-        }
-        Ok(())
-    }
-
-    /// Sets the layout of a tensor.
-    ///
-    /// Moves nothing, and leaves shape and strides. Throws on a layout that it does not know, such as
-    /// `strided`.
-    ///
-    /// # Errors
-    /// If the symbol is missing, or the host reports a failure.
-    ///
-    /// # Safety
-    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
-    pub unsafe fn tensor_set_data_layout(&self, tensor: Tensor, layout: device::DataLayout) -> Result<()> {
-        let callee =
-            self.tensor_set_data_layout.ok_or_else(|| Error::unsupported("tensor_set_data_layout"))?;
-        let mut status_of_call = <device::Status as tenon::StatusCode>::SUCCESS;
-        // SAFETY: the caller's promise is handed on.
-        unsafe { callee(tensor.as_raw(), layout, &raw mut status_of_call) };
-        if status_of_call != <device::Status as tenon::StatusCode>::SUCCESS {
-            return Err(Error::new(
-                status_of_call,
-                concat!("the host failed in `", "tensor_set_data_layout", "`"),
-            ));
-        }
-        Ok(())
-    }
-
-    /// Sets the level of detail of a tensor.
-    ///
-    /// Both lists hold `size_t`, are shaped as `tensor_get_lod` makes them, and are copied. `offset` has at
-    /// least one element. Paddle's own C++ wrapper fills `offset` with lengths instead of ends, which is right
-    /// only up to one level.
-    ///
-    /// # Errors
-    /// If the symbol is missing, or the host reports a failure.
-    ///
-    /// # Safety
-    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
-    pub unsafe fn tensor_reset_lod(
-        &self,
-        tensor: Tensor,
-        data: ffi::PD_List,
-        offset: ffi::PD_List,
-    ) -> Result<()> {
-        let callee = self.tensor_reset_lod.ok_or_else(|| Error::unsupported("tensor_reset_lod"))?;
-        let mut status_of_call = <device::Status as tenon::StatusCode>::SUCCESS;
-        // SAFETY: the caller's promise is handed on.
-        unsafe { callee(tensor.as_raw(), data, offset, &raw mut status_of_call) };
-        if status_of_call != <device::Status as tenon::StatusCode>::SUCCESS {
-            return Err(Error::new(status_of_call, concat!("the host failed in `", "tensor_reset_lod", "`")));
-        }
-        Ok(())
-    }
-
-    /// Creates an empty tensor.
-    ///
-    /// It has no shape and no memory, the data type `float32` and the layout `nchw`. Free it with
-    /// `delete_tensor`.
-    ///
-    /// # Errors
-    /// If the symbol is missing, or the host reports a failure.
-    ///
-    /// # Safety
-    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
-    pub unsafe fn new_tensor(&self) -> Result<Tensor> {
-        let callee = self.new_tensor.ok_or_else(|| Error::unsupported("new_tensor"))?;
-        // SAFETY: the caller's promise is handed on.
-        let returned = unsafe { callee() };
-        Ok(Tensor::from_raw(returned as *mut _))
-    }
-
-    /// Frees a tensor.
-    ///
-    /// Gives up its memory, which is freed if no other tensor shares it. Null is allowed. Never call it for a
-    /// tensor that Paddle has handed to a kernel.
-    ///
-    /// # Errors
-    /// If the symbol is missing, or the host reports a failure.
-    ///
-    /// # Safety
-    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
-    pub unsafe fn delete_tensor(&self, tensor: Tensor) -> Result<()> {
-        let callee = self.delete_tensor.ok_or_else(|| Error::unsupported("delete_tensor"))?;
-        // SAFETY: the caller's promise is handed on.
-        unsafe { callee(tensor.as_raw()) };
-        Ok(())
-    }
-
-    /// Makes a tensor share the memory of another.
-    ///
-    /// `dst` takes over shape, strides, data type, layout, offset and memory of `src`; the memory is
-    /// freed with the last tensor that holds it. Throws if `src` has no memory, or too little for its
-    /// shape.
-    ///
-    /// # Errors
-    /// If the symbol is missing, or the host reports a failure.
-    ///
-    /// # Safety
-    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
-    pub unsafe fn tensor_share_data_with(&self, dst: Tensor, src: Tensor) -> Result<()> {
-        let callee =
-            self.tensor_share_data_with.ok_or_else(|| Error::unsupported("tensor_share_data_with"))?;
-        let mut status_of_call = <device::Status as tenon::StatusCode>::SUCCESS;
-        // SAFETY: the caller's promise is handed on.
-        unsafe { callee(dst.as_raw(), src.as_raw().cast_const(), &raw mut status_of_call) };
-        if status_of_call != <device::Status as tenon::StatusCode>::SUCCESS {
-            return Err(Error::new(
-                status_of_call,
-                concat!("the host failed in `", "tensor_share_data_with", "`"),
-            ));
-        }
-        Ok(())
-    }
-
-    /// Copies the level of detail of a tensor to another.
-    ///
-    /// Does nothing if `src` has none.
-    ///
-    /// # Errors
-    /// If the symbol is missing, or the host reports a failure.
-    ///
-    /// # Safety
-    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
-    pub unsafe fn tensor_share_lod_with(&self, dst: Tensor, src: Tensor) -> Result<()> {
-        let callee = self.tensor_share_lod_with.ok_or_else(|| Error::unsupported("tensor_share_lod_with"))?;
-        let mut status_of_call = <device::Status as tenon::StatusCode>::SUCCESS;
-        // SAFETY: the caller's promise is handed on.
-        unsafe { callee(dst.as_raw(), src.as_raw().cast_const(), &raw mut status_of_call) };
-        if status_of_call != <device::Status as tenon::StatusCode>::SUCCESS {
-            return Err(Error::new(
-                status_of_call,
-                concat!("the host failed in `", "tensor_share_lod_with", "`"),
-            ));
-        }
-        Ok(())
-    }
-
-    /// Gets the tensor of an optional argument.
-    ///
-    /// For the variadic entry point only, where an optional input is passed as a pointer to a C++
-    /// object, `paddle::optional<phi::DenseTensor>`. The result points into it. A null argument is
-    /// not caught.
-    ///
-    /// It also serves an optional list, `paddle::optional<std::vector<const phi::DenseTensor*>>`, which has the
-    /// same layout: the result is then what `tensor_vector_to_list` takes.
-    ///
-    /// # Errors
-    /// If the symbol is missing, or the host reports a failure.
-    ///
-    /// # Safety
-    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
-    pub unsafe fn optional_tensor_get_pointer(&self, tensor: Tensor) -> Result<Tensor> {
-        let callee = self
-            .optional_tensor_get_pointer
-            .ok_or_else(|| Error::unsupported("optional_tensor_get_pointer"))?;
-        // SAFETY: the caller's promise is handed on.
-        let returned = unsafe { callee(tensor.as_raw()) };
-        Ok(Tensor::from_raw(returned as *mut _))
-    }
-
-    /// Gets the tensors of a list argument.
-    ///
-    /// For the variadic entry point only, where a list of inputs or outputs is passed as a pointer to
-    /// a C++ `std::vector` of tensor pointers. The list is borrowed: never free it. A null argument
-    /// is not caught.
-    ///
-    /// # Errors
-    /// If the symbol is missing, or the host reports a failure.
-    ///
-    /// # Safety
-    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
-    pub unsafe fn tensor_vector_to_list(&self, tensor: Tensor) -> Result<ffi::PD_List> {
-        let callee = self.tensor_vector_to_list.ok_or_else(|| Error::unsupported("tensor_vector_to_list"))?;
-        // SAFETY: the caller's promise is handed on.
-        let returned = unsafe { callee(tensor.as_raw()) };
-        Ok(returned)
-    }
-
-    /// Gets the data type of a meta tensor.
-    ///
-    /// Throws also if the data type is none that C has a name for.
-    ///
-    /// # Errors
-    /// If the symbol is missing, or the host reports a failure.
-    ///
-    /// # Safety
-    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
-    pub unsafe fn meta_tensor_get_pd_data_type(&self, tensor: MetaTensor) -> Result<device::DataType> {
-        let callee = self
-            .meta_tensor_get_pd_data_type
-            .ok_or_else(|| Error::unsupported("meta_tensor_get_pd_data_type"))?;
-        let mut status_of_call = <device::Status as tenon::StatusCode>::SUCCESS;
-        // SAFETY: the caller's promise is handed on.
-        let returned = unsafe { callee(tensor.as_raw().cast_const(), &raw mut status_of_call) };
-        if status_of_call != <device::Status as tenon::StatusCode>::SUCCESS {
-            return Err(Error::new(
-                status_of_call,
-                concat!("the host failed in `", "meta_tensor_get_pd_data_type", "`"),
-            ));
-        }
-        Ok(returned)
-    }
-
-    /// Gets the layout of a meta tensor.
-    ///
-    /// Throws also if the layout is none that the C interface converts, such as the strided one.
-    ///
-    /// # Errors
-    /// If the symbol is missing, or the host reports a failure.
-    ///
-    /// # Safety
-    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
-    pub unsafe fn meta_tensor_get_data_layout(&self, tensor: MetaTensor) -> Result<device::DataLayout> {
-        let callee = self
-            .meta_tensor_get_data_layout
-            .ok_or_else(|| Error::unsupported("meta_tensor_get_data_layout"))?;
-        let mut status_of_call = <device::Status as tenon::StatusCode>::SUCCESS;
-        // SAFETY: the caller's promise is handed on.
-        let returned = unsafe { callee(tensor.as_raw().cast_const(), &raw mut status_of_call) };
-        if status_of_call != <device::Status as tenon::StatusCode>::SUCCESS {
-            return Err(Error::new(
-                status_of_call,
-                concat!("the host failed in `", "meta_tensor_get_data_layout", "`"),
-            ));
-        }
-        Ok(returned)
-    }
-
-    /// Gets the number of elements of a meta tensor.
-    ///
-    /// The product of the shape; of no use while a length is unknown and given as -1.
-    ///
-    /// # Errors
-    /// If the symbol is missing, or the host reports a failure.
-    ///
-    /// # Safety
-    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
-    pub unsafe fn meta_tensor_get_element_count(&self, tensor: MetaTensor) -> Result<i64> {
-        let callee = self
-            .meta_tensor_get_element_count
-            .ok_or_else(|| Error::unsupported("meta_tensor_get_element_count"))?;
-        let mut status_of_call = <device::Status as tenon::StatusCode>::SUCCESS;
-        // SAFETY: the caller's promise is handed on.
-        let returned = unsafe { callee(tensor.as_raw().cast_const(), &raw mut status_of_call) };
-        if status_of_call != <device::Status as tenon::StatusCode>::SUCCESS {
-            return Err(Error::new(
-                status_of_call,
-                concat!("the host failed in `", "meta_tensor_get_element_count", "`"),
-            ));
-        }
-        Ok(returned)
-    }
-
-    /// Gets the number of dimensions of a meta tensor.
-    ///
-    /// Answers -1 if the shape is not set yet.
-    ///
-    /// # Errors
-    /// If the symbol is missing, or the host reports a failure.
-    ///
-    /// # Safety
-    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
-    pub unsafe fn meta_tensor_get_num_dims(&self, tensor: MetaTensor) -> Result<i64> {
-        let callee =
-            self.meta_tensor_get_num_dims.ok_or_else(|| Error::unsupported("meta_tensor_get_num_dims"))?;
-        let mut status_of_call = <device::Status as tenon::StatusCode>::SUCCESS;
-        // SAFETY: the caller's promise is handed on.
-        let returned = unsafe { callee(tensor.as_raw().cast_const(), &raw mut status_of_call) };
-        if status_of_call != <device::Status as tenon::StatusCode>::SUCCESS {
-            return Err(Error::new(
-                status_of_call,
-                concat!("the host failed in `", "meta_tensor_get_num_dims", "`"),
-            ));
-        }
-        Ok(returned)
-    }
-
-    /// Gets the length of a meta tensor along one dimension.
-    ///
-    /// May be -1 while a program is built: the length is then known only when it runs. The index is not checked
-    /// for a tensor whose shape is not set yet.
-    ///
-    /// # Errors
-    /// If the symbol is missing, or the host reports a failure.
-    ///
-    /// # Safety
-    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
-    pub unsafe fn meta_tensor_get_dim(&self, tensor: MetaTensor, index: usize) -> Result<i64> {
-        let callee = self.meta_tensor_get_dim.ok_or_else(|| Error::unsupported("meta_tensor_get_dim"))?;
-        let mut status_of_call = <device::Status as tenon::StatusCode>::SUCCESS;
-        // SAFETY: the caller's promise is handed on.
-        let returned = unsafe { callee(tensor.as_raw().cast_const(), index, &raw mut status_of_call) };
-        if status_of_call != <device::Status as tenon::StatusCode>::SUCCESS {
-            return Err(Error::new(
-                status_of_call,
-                concat!("the host failed in `", "meta_tensor_get_dim", "`"),
-            ));
-        }
-        Ok(returned)
-    }
-
-    /// Gets the number of strides of a meta tensor.
-    ///
-    /// Only dense tensors have strides.
-    ///
-    /// # Errors
-    /// If the symbol is missing, or the host reports a failure.
-    ///
-    /// # Safety
-    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
-    pub unsafe fn meta_tensor_get_num_strides(&self, tensor: MetaTensor) -> Result<i64> {
-        let callee = self
-            .meta_tensor_get_num_strides
-            .ok_or_else(|| Error::unsupported("meta_tensor_get_num_strides"))?;
-        let mut status_of_call = <device::Status as tenon::StatusCode>::SUCCESS;
-        // SAFETY: the caller's promise is handed on.
-        let returned = unsafe { callee(tensor.as_raw().cast_const(), &raw mut status_of_call) };
-        if status_of_call != <device::Status as tenon::StatusCode>::SUCCESS {
-            return Err(Error::new(
-                status_of_call,
-                concat!("the host failed in `", "meta_tensor_get_num_strides", "`"),
-            ));
-        }
-        Ok(returned)
-    }
-
-    /// Gets the stride of a meta tensor along one dimension, in elements.
-    ///
-    /// Counted in elements, not in bytes.
-    ///
-    /// # Errors
-    /// If the symbol is missing, or the host reports a failure.
-    ///
-    /// # Safety
-    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
-    pub unsafe fn meta_tensor_get_stride(&self, tensor: MetaTensor, index: usize) -> Result<i64> {
-        let callee =
-            self.meta_tensor_get_stride.ok_or_else(|| Error::unsupported("meta_tensor_get_stride"))?;
-        let mut status_of_call = <device::Status as tenon::StatusCode>::SUCCESS;
-        // SAFETY: the caller's promise is handed on.
-        let returned = unsafe { callee(tensor.as_raw().cast_const(), index, &raw mut status_of_call) };
-        if status_of_call != <device::Status as tenon::StatusCode>::SUCCESS {
-            return Err(Error::new(
-                status_of_call,
-                concat!("the host failed in `", "meta_tensor_get_stride", "`"),
-            ));
-        }
-        Ok(returned)
-    }
-
-    /// Returns whether a meta tensor describes a tensor.
-    ///
-    /// The one function of the group that does not throw.
-    ///
-    /// # Errors
-    /// If the symbol is missing, or the host reports a failure.
-    ///
-    /// # Safety
-    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
-    pub unsafe fn meta_tensor_is_valid(&self, tensor: MetaTensor) -> Result<bool> {
-        let callee = self.meta_tensor_is_valid.ok_or_else(|| Error::unsupported("meta_tensor_is_valid"))?;
-        let mut status_of_call = <device::Status as tenon::StatusCode>::SUCCESS;
-        // SAFETY: the caller's promise is handed on.
-        let returned = unsafe { callee(tensor.as_raw().cast_const(), &raw mut status_of_call) };
-        if status_of_call != <device::Status as tenon::StatusCode>::SUCCESS {
-            return Err(Error::new(
-                status_of_call,
-                concat!("the host failed in `", "meta_tensor_is_valid", "`"),
-            ));
-        }
-        Ok(returned)
-    }
-
-    /// Sets the shape of a meta tensor.
-    ///
-    /// Sets the strides to those of a contiguous tensor, unless a kernel for strided tensors is in use. Lengths
-    /// are cut to 32 bits.
-    ///
-    /// # Errors
-    /// If the symbol is missing, or the host reports a failure.
-    ///
-    /// # Safety
-    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
-    pub unsafe fn meta_tensor_set_dims(
-        &self,
-        tensor: MetaTensor,
-        ndims: i64,
-        dims: *const i64,
-    ) -> Result<()> {
-        let callee = self.meta_tensor_set_dims.ok_or_else(|| Error::unsupported("meta_tensor_set_dims"))?;
-        let mut status_of_call = <device::Status as tenon::StatusCode>::SUCCESS;
-        // SAFETY: the caller's promise is handed on.
-        unsafe { callee(tensor.as_raw(), ndims, dims, &raw mut status_of_call) };
-        if status_of_call != <device::Status as tenon::StatusCode>::SUCCESS {
-            return Err(Error::new(
-                status_of_call,
-                concat!("the host failed in `", "meta_tensor_set_dims", "`"),
-            ));
-        }
-        Ok(())
-    }
-
-    /// Sets the strides of a meta tensor.
-    ///
-    /// Does nothing unless the tensor is dense. Strides are cut to 32 bits.
-    ///
-    /// # Errors
-    /// If the symbol is missing, or the host reports a failure.
-    ///
-    /// # Safety
-    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
-    pub unsafe fn meta_tensor_set_strides(
-        &self,
-        tensor: MetaTensor,
-        nstrides: i64,
-        strides: *const i64,
-    ) -> Result<()> {
-        let callee =
-            self.meta_tensor_set_strides.ok_or_else(|| Error::unsupported("meta_tensor_set_strides"))?;
-        let mut status_of_call = <device::Status as tenon::StatusCode>::SUCCESS;
-        // SAFETY: the caller's promise is handed on.
-        unsafe { callee(tensor.as_raw(), nstrides, strides, &raw mut status_of_call) };
-        if status_of_call != <device::Status as tenon::StatusCode>::SUCCESS {
-            return Err(Error::new(
-                status_of_call,
-                concat!("the host failed in `", "meta_tensor_set_strides", "`"),
-            ));
-        }
-        Ok(())
-    }
-
-    /// Sets the data type of a meta tensor.
-    ///
-    /// Throws also on a value that is not a data type.
-    ///
-    /// # Errors
-    /// If the symbol is missing, or the host reports a failure.
-    ///
-    /// # Safety
-    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
-    pub unsafe fn meta_tensor_set_data_type(
-        &self,
-        tensor: MetaTensor,
-        dtype: device::DataType,
-    ) -> Result<()> {
-        let callee =
-            self.meta_tensor_set_data_type.ok_or_else(|| Error::unsupported("meta_tensor_set_data_type"))?;
-        let mut status_of_call = <device::Status as tenon::StatusCode>::SUCCESS;
-        // SAFETY: the caller's promise is handed on.
-        unsafe { callee(tensor.as_raw(), dtype, &raw mut status_of_call) };
-        if status_of_call != <device::Status as tenon::StatusCode>::SUCCESS {
-            return Err(Error::new(
-                status_of_call,
-                concat!("the host failed in `", "meta_tensor_set_data_type", "`"),
-            ));
-        }
-        Ok(())
-    }
-
-    /// Sets the layout of a meta tensor.
-    ///
-    /// Throws also on a layout that it does not know, such as `strided`.
-    ///
-    /// # Errors
-    /// If the symbol is missing, or the host reports a failure.
-    ///
-    /// # Safety
-    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
-    pub unsafe fn meta_tensor_set_data_layout(
-        &self,
-        tensor: MetaTensor,
-        layout: device::DataLayout,
-    ) -> Result<()> {
-        let callee = self
-            .meta_tensor_set_data_layout
-            .ok_or_else(|| Error::unsupported("meta_tensor_set_data_layout"))?;
-        let mut status_of_call = <device::Status as tenon::StatusCode>::SUCCESS;
-        // SAFETY: the caller's promise is handed on.
-        unsafe { callee(tensor.as_raw(), layout, &raw mut status_of_call) };
-        if status_of_call != <device::Status as tenon::StatusCode>::SUCCESS {
-            return Err(Error::new(
-                status_of_call,
-                concat!("the host failed in `", "meta_tensor_set_data_layout", "`"),
-            ));
-        }
-        Ok(())
-    }
-
-    /// Gets a string attribute.
-    ///
-    /// Borrowed from the `std::string`, and ends at its first NUL.
-    ///
-    /// # Errors
-    /// If the symbol is missing, or the host reports a failure.
-    ///
-    /// # Safety
-    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
-    pub unsafe fn string_attr(&self, attr: *mut c_void) -> Result<*const c_char> {
-        let callee = self.string_attr.ok_or_else(|| Error::unsupported("string_attr"))?;
-        // SAFETY: the caller's promise is handed on.
-        let returned = unsafe { callee(attr) };
-        Ok(returned)
-    }
-
-    /// Gets a data type attribute.
-    ///
-    /// Turns Paddle's number into that of `DataType`. Throws if C has no name for it, as for the 8 bit floating
-    /// point types. The symbol is misspelled.
-    ///
-    /// # Errors
-    /// If the symbol is missing, or the host reports a failure.
-    ///
-    /// # Safety
-    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
-    pub unsafe fn data_type_attr(&self, attr: *mut c_void) -> Result<device::DataType> {
-        let callee = self.data_type_attr.ok_or_else(|| Error::unsupported("data_type_attr"))?;
-        // SAFETY: the caller's promise is handed on.
-        let returned = unsafe { callee(attr) };
-        Ok(returned)
-    }
-
-    /// Gets a layout attribute.
-    ///
-    /// Checks the number, which is the same on both sides. Throws if the C interface does not know it, as for
-    /// the strided layout. The symbol is misspelled.
-    ///
-    /// # Errors
-    /// If the symbol is missing, or the host reports a failure.
-    ///
-    /// # Safety
-    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
-    pub unsafe fn data_layout_attr(&self, attr: *mut c_void) -> Result<device::DataLayout> {
-        let callee = self.data_layout_attr.ok_or_else(|| Error::unsupported("data_layout_attr"))?;
-        // SAFETY: the caller's promise is handed on.
-        let returned = unsafe { callee(attr) };
-        Ok(returned)
-    }
-
-    /// Gets a list of 32-bit integers from an attribute.
-    ///
-    /// The list is borrowed: never free it.
-    ///
-    /// # Errors
-    /// If the symbol is missing, or the host reports a failure.
-    ///
-    /// # Safety
-    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
-    pub unsafe fn list_int32_attr(&self, attr: *mut c_void) -> Result<ffi::PD_List> {
-        let callee = self.list_int32_attr.ok_or_else(|| Error::unsupported("list_int32_attr"))?;
-        // SAFETY: the caller's promise is handed on.
-        let returned = unsafe { callee(attr) };
-        Ok(returned)
-    }
-
-    /// Gets a list of 64-bit integers from an attribute.
-    ///
-    /// The list is borrowed: never free it.
-    ///
-    /// # Errors
-    /// If the symbol is missing, or the host reports a failure.
-    ///
-    /// # Safety
-    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
-    pub unsafe fn list_int64_attr(&self, attr: *mut c_void) -> Result<ffi::PD_List> {
-        let callee = self.list_int64_attr.ok_or_else(|| Error::unsupported("list_int64_attr"))?;
-        // SAFETY: the caller's promise is handed on.
-        let returned = unsafe { callee(attr) };
-        Ok(returned)
-    }
-
-    /// Gets a list of single-precision numbers from an attribute.
-    ///
-    /// The list is borrowed: never free it.
-    ///
-    /// # Errors
-    /// If the symbol is missing, or the host reports a failure.
-    ///
-    /// # Safety
-    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
-    pub unsafe fn list_float_attr(&self, attr: *mut c_void) -> Result<ffi::PD_List> {
-        let callee = self.list_float_attr.ok_or_else(|| Error::unsupported("list_float_attr"))?;
-        // SAFETY: the caller's promise is handed on.
-        let returned = unsafe { callee(attr) };
-        Ok(returned)
-    }
-
-    /// Gets a list of double-precision numbers from an attribute.
-    ///
-    /// The list is borrowed: never free it.
-    ///
-    /// # Errors
-    /// If the symbol is missing, or the host reports a failure.
-    ///
-    /// # Safety
-    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
-    pub unsafe fn list_double_attr(&self, attr: *mut c_void) -> Result<ffi::PD_List> {
-        let callee = self.list_double_attr.ok_or_else(|| Error::unsupported("list_double_attr"))?;
-        // SAFETY: the caller's promise is handed on.
-        let returned = unsafe { callee(attr) };
-        Ok(returned)
-    }
-
-    /// Gets a list of scalars from an attribute.
-    ///
-    /// The list is made for the caller; free it with `delete_pointer_list`. The scalars are borrowed.
-    ///
-    /// # Errors
-    /// If the symbol is missing, or the host reports a failure.
-    ///
-    /// # Safety
-    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
-    pub unsafe fn list_scalar_attr(&self, attr: *mut c_void) -> Result<ffi::PD_List> {
-        let callee = self.list_scalar_attr.ok_or_else(|| Error::unsupported("list_scalar_attr"))?;
-        // SAFETY: the caller's promise is handed on.
-        let returned = unsafe { callee(attr) };
-        Ok(returned)
-    }
-
-    /// Gets a list of strings from an attribute.
-    ///
-    /// The list is made for the caller; free it with `delete_pointer_list`. The strings are borrowed.
-    ///
-    /// # Errors
-    /// If the symbol is missing, or the host reports a failure.
-    ///
-    /// # Safety
-    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
-    pub unsafe fn list_string_attr(&self, attr: *mut c_void) -> Result<ffi::PD_List> {
-        let callee = self.list_string_attr.ok_or_else(|| Error::unsupported("list_string_attr"))?;
-        // SAFETY: the caller's promise is handed on.
-        let returned = unsafe { callee(attr) };
-        Ok(returned)
-    }
-
-    /// Gets a list of booleans from an attribute.
-    ///
-    /// The list is made for the caller; free it with `delete_uint8_list`.
-    ///
-    /// # Errors
-    /// If the symbol is missing, or the host reports a failure.
-    ///
-    /// # Safety
-    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
-    pub unsafe fn list_bool_attr(&self, attr: *mut c_void) -> Result<ffi::PD_List> {
-        let callee = self.list_bool_attr.ok_or_else(|| Error::unsupported("list_bool_attr"))?;
-        // SAFETY: the caller's promise is handed on.
-        let returned = unsafe { callee(attr) };
-        Ok(returned)
-    }
-
-    /// Converts a scalar to a boolean.
-    ///
-    /// True for anything but zero.
-    ///
-    /// # Errors
-    /// If the symbol is missing, or the host reports a failure.
-    ///
-    /// # Safety
-    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
-    pub unsafe fn scalar_get_bool_data(&self, scalar: Scalar) -> Result<bool> {
-        let callee = self.scalar_get_bool_data.ok_or_else(|| Error::unsupported("scalar_get_bool_data"))?;
-        // SAFETY: the caller's promise is handed on.
-        let returned = unsafe { callee(scalar.as_raw()) };
-        Ok(returned)
-    }
-
-    /// Converts a scalar to a signed 8-bit integer.
-    ///
-    /// Drops the fraction; only values from -128 to 127 survive.
-    ///
-    /// # Errors
-    /// If the symbol is missing, or the host reports a failure.
-    ///
-    /// # Safety
-    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
-    pub unsafe fn scalar_get_int8_data(&self, scalar: Scalar) -> Result<i8> {
-        let callee = self.scalar_get_int8_data.ok_or_else(|| Error::unsupported("scalar_get_int8_data"))?;
-        // SAFETY: the caller's promise is handed on.
-        let returned = unsafe { callee(scalar.as_raw()) };
-        Ok(returned)
-    }
-
-    /// Converts a scalar to a signed 16-bit integer.
-    ///
-    /// Drops the fraction; only values from -32768 to 32767 survive.
-    ///
-    /// # Errors
-    /// If the symbol is missing, or the host reports a failure.
-    ///
-    /// # Safety
-    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
-    pub unsafe fn scalar_get_int16_data(&self, scalar: Scalar) -> Result<i16> {
-        let callee = self.scalar_get_int16_data.ok_or_else(|| Error::unsupported("scalar_get_int16_data"))?;
-        // SAFETY: the caller's promise is handed on.
-        let returned = unsafe { callee(scalar.as_raw()) };
-        Ok(returned)
-    }
-
-    /// Converts a scalar to a signed 32-bit integer.
-    ///
-    /// Drops the fraction; values out of range are undefined from floating point and wrap from integers.
-    ///
-    /// # Errors
-    /// If the symbol is missing, or the host reports a failure.
-    ///
-    /// # Safety
-    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
-    pub unsafe fn scalar_get_int32_data(&self, scalar: Scalar) -> Result<i32> {
-        let callee = self.scalar_get_int32_data.ok_or_else(|| Error::unsupported("scalar_get_int32_data"))?;
-        // SAFETY: the caller's promise is handed on.
-        let returned = unsafe { callee(scalar.as_raw()) };
-        Ok(returned)
-    }
-
-    /// Converts a scalar to a signed 64-bit integer.
-    ///
-    /// Drops the fraction; holds every integer scalar but the largest unsigned ones.
-    ///
-    /// # Errors
-    /// If the symbol is missing, or the host reports a failure.
-    ///
-    /// # Safety
-    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
-    pub unsafe fn scalar_get_int64_data(&self, scalar: Scalar) -> Result<i64> {
-        let callee = self.scalar_get_int64_data.ok_or_else(|| Error::unsupported("scalar_get_int64_data"))?;
-        // SAFETY: the caller's promise is handed on.
-        let returned = unsafe { callee(scalar.as_raw()) };
-        Ok(returned)
-    }
-
-    /// Converts a scalar to an unsigned 8-bit integer.
-    ///
-    /// Drops the fraction; only values from 0 to 255 survive.
-    ///
-    /// # Errors
-    /// If the symbol is missing, or the host reports a failure.
-    ///
-    /// # Safety
-    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
-    pub unsafe fn scalar_get_uint8_data(&self, scalar: Scalar) -> Result<u8> {
-        let callee = self.scalar_get_uint8_data.ok_or_else(|| Error::unsupported("scalar_get_uint8_data"))?;
-        // SAFETY: the caller's promise is handed on.
-        let returned = unsafe { callee(scalar.as_raw()) };
-        Ok(returned)
-    }
-
-    /// Converts a scalar to an unsigned 16-bit integer.
-    ///
-    /// Drops the fraction; only values from 0 to 65535 survive.
-    ///
-    /// # Errors
-    /// If the symbol is missing, or the host reports a failure.
-    ///
-    /// # Safety
-    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
-    pub unsafe fn scalar_get_uint16_data(&self, scalar: Scalar) -> Result<u16> {
-        let callee =
-            self.scalar_get_uint16_data.ok_or_else(|| Error::unsupported("scalar_get_uint16_data"))?;
-        // SAFETY: the caller's promise is handed on.
-        let returned = unsafe { callee(scalar.as_raw()) };
-        Ok(returned)
-    }
-
-    /// Converts a scalar to an unsigned 32-bit integer.
-    ///
-    /// Drops the fraction; negative values do not survive.
-    ///
-    /// # Errors
-    /// If the symbol is missing, or the host reports a failure.
-    ///
-    /// # Safety
-    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
-    pub unsafe fn scalar_get_uint32_data(&self, scalar: Scalar) -> Result<u32> {
-        let callee =
-            self.scalar_get_uint32_data.ok_or_else(|| Error::unsupported("scalar_get_uint32_data"))?;
-        // SAFETY: the caller's promise is handed on.
-        let returned = unsafe { callee(scalar.as_raw()) };
-        Ok(returned)
-    }
-
-    /// Converts a scalar to an unsigned 64-bit integer.
-    ///
-    /// Drops the fraction; negative values do not survive.
-    ///
-    /// # Errors
-    /// If the symbol is missing, or the host reports a failure.
-    ///
-    /// # Safety
-    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
-    pub unsafe fn scalar_get_uint64_data(&self, scalar: Scalar) -> Result<u64> {
-        let callee =
-            self.scalar_get_uint64_data.ok_or_else(|| Error::unsupported("scalar_get_uint64_data"))?;
-        // SAFETY: the caller's promise is handed on.
-        let returned = unsafe { callee(scalar.as_raw()) };
-        Ok(returned)
-    }
-
-    /// Converts a scalar to a single-precision number.
-    ///
-    /// Rounds integers above 2²⁴ and double precision numbers.
-    ///
-    /// # Errors
-    /// If the symbol is missing, or the host reports a failure.
-    ///
-    /// # Safety
-    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
-    pub unsafe fn scalar_get_float32_data(&self, scalar: Scalar) -> Result<f32> {
-        let callee =
-            self.scalar_get_float32_data.ok_or_else(|| Error::unsupported("scalar_get_float32_data"))?;
-        // SAFETY: the caller's promise is handed on.
-        let returned = unsafe { callee(scalar.as_raw()) };
-        Ok(returned)
-    }
-
-    /// Converts a scalar to a double-precision number.
-    ///
-    /// Exact for all but integers above 2⁵³; the best guess when the type of the scalar is not known.
-    ///
-    /// # Errors
-    /// If the symbol is missing, or the host reports a failure.
-    ///
-    /// # Safety
-    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
-    pub unsafe fn scalar_get_float64_data(&self, scalar: Scalar) -> Result<f64> {
-        let callee =
-            self.scalar_get_float64_data.ok_or_else(|| Error::unsupported("scalar_get_float64_data"))?;
-        // SAFETY: the caller's promise is handed on.
-        let returned = unsafe { callee(scalar.as_raw()) };
-        Ok(returned)
-    }
-
-    /// Gets the elements of an integer array.
-    ///
-    /// The list is borrowed: never free it. The elements are 64 bit also where the attribute was given as 32
-    /// bit.
-    ///
-    /// # Errors
-    /// If the symbol is missing, or the host reports a failure.
-    ///
-    /// # Safety
-    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
-    pub unsafe fn int_array_get_data_pointer(&self, int_array: IntArray) -> Result<ffi::PD_List> {
-        let callee = self
-            .int_array_get_data_pointer
-            .ok_or_else(|| Error::unsupported("int_array_get_data_pointer"))?;
-        // SAFETY: the caller's promise is handed on.
-        let returned = unsafe { callee(int_array.as_raw()) };
-        Ok(returned)
-    }
-
-    /// Gets the number of elements of an integer array.
-    ///
-    /// The same number is in the list of `int_array_get_data_pointer`.
-    ///
-    /// # Errors
-    /// If the symbol is missing, or the host reports a failure.
-    ///
-    /// # Safety
-    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
-    pub unsafe fn int_array_get_element_count(&self, int_array: IntArray) -> Result<usize> {
-        let callee = self
-            .int_array_get_element_count
-            .ok_or_else(|| Error::unsupported("int_array_get_element_count"))?;
-        // SAFETY: the caller's promise is handed on.
-        let returned = unsafe { callee(int_array.as_raw()) };
-        Ok(returned)
-    }
-
-    /// Returns whether a place is the host.
-    ///
-    /// Pinned memory of the host counts as another place.
-    ///
-    /// # Errors
-    /// If the symbol is missing, or the host reports a failure.
-    ///
-    /// # Safety
-    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
-    pub unsafe fn place_is_host(&self, place: KernelPlace) -> Result<bool> {
-        let callee = self.place_is_host.ok_or_else(|| Error::unsupported("place_is_host"))?;
-        // SAFETY: the caller's promise is handed on.
-        let returned = unsafe { callee(place.as_raw()) };
-        Ok(returned)
-    }
-
-    /// Gets the device number of a place.
-    ///
-    /// Counts the devices of one type from 0; the type cannot be asked.
-    ///
-    /// # Errors
-    /// If the symbol is missing, or the host reports a failure.
-    ///
-    /// # Safety
-    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
-    pub unsafe fn place_get_device_id(&self, place: KernelPlace) -> Result<i8> {
-        let callee = self.place_get_device_id.ok_or_else(|| Error::unsupported("place_get_device_id"))?;
-        // SAFETY: the caller's promise is handed on.
-        let returned = unsafe { callee(place.as_raw()) };
-        Ok(returned)
-    }
-
-    /// Gets the stream that a kernel queues its work on.
-    ///
-    /// The stream is from the plugin's `create_stream`, and belongs to Paddle. Throws if the
-    /// context is of a kind of device that this build of Paddle does not have.
-    ///
-    /// # Errors
-    /// If the symbol is missing, or the host reports a failure.
-    ///
-    /// # Safety
-    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
-    pub unsafe fn device_context_get_stream(&self, ctx: DeviceContext) -> Result<device::Stream> {
-        let callee =
-            self.device_context_get_stream.ok_or_else(|| Error::unsupported("device_context_get_stream"))?;
-        let mut status_of_call = <device::Status as tenon::StatusCode>::SUCCESS;
-        // SAFETY: the caller's promise is handed on.
-        let returned = unsafe { callee(ctx.as_raw().cast_const(), &raw mut status_of_call) };
-        if status_of_call != <device::Status as tenon::StatusCode>::SUCCESS {
-            return Err(Error::new(
-                status_of_call,
-                concat!("the host failed in `", "device_context_get_stream", "`"),
-            ));
-        }
-        Ok(device::Stream::from_raw(returned))
-    }
-
-    /// Allocates an output tensor and sets its data type.
-    ///
-    /// Memory that the tensor already holds is kept if it is large enough and of the right place. The
-    /// shape has to be set before; for the outputs of a kernel it is. Throws if the device has no
-    /// memory left, if `dtype` is not a data type, or if `size` is not 0 and smaller than the shape
-    /// needs (on the host, `size` is then ignored).
-    ///
-    /// # Errors
-    /// If the symbol is missing, or the host reports a failure.
-    ///
-    /// # Safety
-    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
-    pub unsafe fn device_context_allocate_tensor(
-        &self,
-        ctx: DeviceContext,
-        tensor: Tensor,
-        size: usize,
-        dtype: device::DataType,
-    ) -> Result<*mut c_void> {
-        let callee = self
-            .device_context_allocate_tensor
-            .ok_or_else(|| Error::unsupported("device_context_allocate_tensor"))?;
-        let mut status_of_call = <device::Status as tenon::StatusCode>::SUCCESS;
-        // SAFETY: the caller's promise is handed on.
-        let returned = unsafe {
-            callee(ctx.as_raw().cast_const(), tensor.as_raw(), size, dtype, &raw mut status_of_call)
-        };
-        if status_of_call != <device::Status as tenon::StatusCode>::SUCCESS {
-            return Err(Error::new(
-                status_of_call,
-                concat!("the host failed in `", "device_context_allocate_tensor", "`"),
-            ));
-        }
-        Ok(returned)
-    }
-
-    /// Sets the seed of the device's random number generator.
-    ///
-    /// The status is always `success`, and a null `ctx` is not caught. Throws if the context has no generator.
-    ///
-    /// # Errors
-    /// If the symbol is missing, or the host reports a failure.
-    ///
-    /// # Safety
-    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
-    pub unsafe fn device_context_set_seed(&self, ctx: DeviceContext, seed: u64) -> Result<()> {
-        let callee =
-            self.device_context_set_seed.ok_or_else(|| Error::unsupported("device_context_set_seed"))?;
-        let mut status_of_call = <device::Status as tenon::StatusCode>::SUCCESS;
-        // SAFETY: the caller's promise is handed on.
-        unsafe { callee(ctx.as_raw().cast_const(), seed, &raw mut status_of_call) };
-        if status_of_call != <device::Status as tenon::StatusCode>::SUCCESS {
-            return Err(Error::new(
-                status_of_call,
-                concat!("the host failed in `", "device_context_set_seed", "`"),
-            ));
-        }
-        Ok(())
-    }
-
-    /// Gets the seed of the device's random number generator.
-    ///
-    /// The status is always `success`, and a null `ctx` is not caught. Throws if the context has no generator.
-    ///
-    /// # Errors
-    /// If the symbol is missing, or the host reports a failure.
-    ///
-    /// # Safety
-    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
-    pub unsafe fn device_context_get_seed(&self, ctx: DeviceContext) -> Result<u64> {
-        let callee =
-            self.device_context_get_seed.ok_or_else(|| Error::unsupported("device_context_get_seed"))?;
-        let mut status_of_call = <device::Status as tenon::StatusCode>::SUCCESS;
-        // SAFETY: the caller's promise is handed on.
-        let returned = unsafe { callee(ctx.as_raw().cast_const(), &raw mut status_of_call) };
-        if status_of_call != <device::Status as tenon::StatusCode>::SUCCESS {
-            return Err(Error::new(
-                status_of_call,
-                concat!("the host failed in `", "device_context_get_seed", "`"),
-            ));
-        }
-        Ok(returned)
-    }
-
-    /// Draws a random number from the device's generator.
-    ///
-    /// Advances the generator, so that two calls differ; what kernels take as their own seed when the user
-    /// gave none. The status is always `success`, and a null `ctx` is not caught. Throws if the context has no
-    /// generator.
-    ///
-    /// # Errors
-    /// If the symbol is missing, or the host reports a failure.
-    ///
-    /// # Safety
-    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
-    pub unsafe fn device_context_get_random(&self, ctx: DeviceContext) -> Result<u64> {
-        let callee =
-            self.device_context_get_random.ok_or_else(|| Error::unsupported("device_context_get_random"))?;
-        let mut status_of_call = <device::Status as tenon::StatusCode>::SUCCESS;
-        // SAFETY: the caller's promise is handed on.
-        let returned = unsafe { callee(ctx.as_raw().cast_const(), &raw mut status_of_call) };
-        if status_of_call != <device::Status as tenon::StatusCode>::SUCCESS {
-            return Err(Error::new(
-                status_of_call,
-                concat!("the host failed in `", "device_context_get_random", "`"),
-            ));
-        }
-        Ok(returned)
-    }
-
-    /// Frees a list of pointers.
-    ///
-    /// Frees the array, not what the pointers point to.
-    ///
-    /// # Errors
-    /// If the symbol is missing, or the host reports a failure.
-    ///
-    /// # Safety
-    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
-    pub unsafe fn delete_pointer_list(&self, list: ffi::PD_List) -> Result<()> {
-        let callee = self.delete_pointer_list.ok_or_else(|| Error::unsupported("delete_pointer_list"))?;
-        // SAFETY: the caller's promise is handed on.
-        unsafe { callee(list) };
-        Ok(())
-    }
-
-    /// Frees a list of bytes.
-    ///
-    /// Lists of truth values are lists of bytes.
-    ///
-    /// # Errors
-    /// If the symbol is missing, or the host reports a failure.
-    ///
-    /// # Safety
-    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
-    pub unsafe fn delete_uint8_list(&self, list: ffi::PD_List) -> Result<()> {
-        let callee = self.delete_uint8_list.ok_or_else(|| Error::unsupported("delete_uint8_list"))?;
-        // SAFETY: the caller's promise is handed on.
-        unsafe { callee(list) };
-        Ok(())
-    }
-
-    /// Frees a list of 64-bit integers.
-    ///
-    /// The lists of `tensor_get_lod` are freed with it too. Lists that the attribute getters return are
-    /// borrowed and must not be.
-    ///
-    /// # Errors
-    /// If the symbol is missing, or the host reports a failure.
-    ///
-    /// # Safety
-    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
-    pub unsafe fn delete_int64_list(&self, list: ffi::PD_List) -> Result<()> {
-        let callee = self.delete_int64_list.ok_or_else(|| Error::unsupported("delete_int64_list"))?;
-        // SAFETY: the caller's promise is handed on.
-        unsafe { callee(list) };
-        Ok(())
-    }
-
-    /// Frees a list of 32-bit integers.
-    ///
-    /// No function of this interface makes such a list for the caller.
-    ///
-    /// # Errors
-    /// If the symbol is missing, or the host reports a failure.
-    ///
-    /// # Safety
-    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
-    pub unsafe fn delete_int32_list(&self, list: ffi::PD_List) -> Result<()> {
-        let callee = self.delete_int32_list.ok_or_else(|| Error::unsupported("delete_int32_list"))?;
-        // SAFETY: the caller's promise is handed on.
-        unsafe { callee(list) };
-        Ok(())
-    }
-
-    /// Frees a list of double-precision numbers.
-    ///
-    /// No function of this interface makes such a list for the caller.
-    ///
-    /// # Errors
-    /// If the symbol is missing, or the host reports a failure.
-    ///
-    /// # Safety
-    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
-    pub unsafe fn delete_float64_list(&self, list: ffi::PD_List) -> Result<()> {
-        let callee = self.delete_float64_list.ok_or_else(|| Error::unsupported("delete_float64_list"))?;
-        // SAFETY: the caller's promise is handed on.
-        unsafe { callee(list) };
-        Ok(())
-    }
-
-    /// Frees a list of single-precision numbers.
-    ///
-    /// No function of this interface makes such a list for the caller.
-    ///
-    /// # Errors
-    /// If the symbol is missing, or the host reports a failure.
-    ///
-    /// # Safety
-    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
-    pub unsafe fn delete_float32_list(&self, list: ffi::PD_List) -> Result<()> {
-        let callee = self.delete_float32_list.ok_or_else(|| Error::unsupported("delete_float32_list"))?;
-        // SAFETY: the caller's promise is handed on.
-        unsafe { callee(list) };
-        Ok(())
-    }
-
-    /// Adds a call of the device's runtime to a profile.
-    ///
-    /// The event is copied, so it may go after the call. May throw if memory runs out.
-    ///
-    /// # Errors
-    /// If the symbol is missing, or the host reports a failure.
-    ///
-    /// # Safety
-    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
-    pub unsafe fn profiler_add_runtime_trace_event(
-        &self,
-        prof: device::Profiler,
-        event: *mut c_void,
-    ) -> Result<()> {
-        let callee = self
-            .profiler_add_runtime_trace_event
-            .ok_or_else(|| Error::unsupported("profiler_add_runtime_trace_event"))?;
-        // SAFETY: the caller's promise is handed on.
-        unsafe { callee(prof.as_raw(), event) };
-        Ok(())
-    }
-
-    /// Adds a kernel, copy or fill of the device to a profile.
-    ///
-    /// The event describes a kernel, a copy or a fill, and is linked to the runtime call that started
-    /// it by its correlation id. It is copied, so it may go after the call. May throw if memory runs
-    /// out.
-    ///
-    /// # Errors
-    /// If the symbol is missing, or the host reports a failure.
-    ///
-    /// # Safety
-    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
-    pub unsafe fn profiler_add_device_trace_event(
-        &self,
-        prof: device::Profiler,
-        event: *mut c_void,
-    ) -> Result<()> {
-        let callee = self
-            .profiler_add_device_trace_event
-            .ok_or_else(|| Error::unsupported("profiler_add_device_trace_event"))?;
-        // SAFETY: the caller's promise is handed on.
-        unsafe { callee(prof.as_raw(), event) };
-        Ok(())
+tenon::import_functions! {
+    /// The functions that PaddlePaddle exports to kernels - registration, arguments, tensors and device contexts.
+    ///
+    /// A plugin registers its kernels with these functions and reads their arguments through them. They
+    /// are plain C functions over opaque pointers, so a plugin does not need Paddle's C++ headers or its
+    /// compiler. Their declarations are byte for byte the same from 2.6.2 to 3.3.1
+    /// (`paddle/phi/capi/include/c_*.h`), and every release exports the same symbols.
+    ///
+    /// **Location of the symbols.** In 2.6 all of them are in `libpaddle.so`. Since 3.0 they are in
+    /// `libphi_core.so`, except `PD_RegisterOperator` and the two `profiler_add_*` functions, which stay in
+    /// `libpaddle.so`. Neither library is in the global scope of the dynamic linker: open it by name without
+    /// loading it (`RTLD_NOLOAD`) and look the symbols up there. This works from `InitPlugin` on.
+    ///
+    /// **Two ways into a kernel.** A kernel is registered with two entry points. Eager execution calls
+    /// the variadic one, with one machine argument for each argument of the operator; arguments that are
+    /// passed by pointer are read with the converters of the attribute and tensor groups. The static
+    /// graph executor calls the other one, with a `KernelContext` to ask.
+    ///
+    /// **Errors.** Where a function has a `status`, it reports a null object or an index out of range, and only if
+    /// `status` itself is not null; without it, the object is used unchecked, as in all functions that have none.
+    /// Most else that goes wrong is a C++ exception, thrown through the caller's frames: a wrong attribute type, a
+    /// data type or layout that C has no name for, an exhausted device. The doc of each function says what it
+    /// throws.
+    ///
+    /// **Ownership.** Pointers to tensors, attributes and contexts are borrowed, and are valid during the
+    /// call of the kernel. Lists are either borrowed or made for the caller, and the doc of each function
+    /// says which; see the list group.
+    ///
+    /// A call may throw a C++ exception, which then passes through the caller's frames.
+    pub struct PaddleApi;
+    type Failure = Error;
+    const LIBRARIES: &'static [&'static str] = &["libphi_core.so", "libpaddle.so"];
+    unsafe extern "C-unwind" {
+        /// Registers a kernel.
+        ///
+        /// Replaces a kernel of the same name, device type, data type and layout. Calls `args_def_fn` before it
+        /// returns. The other two functions are stored and called until the process ends. Throws
+        /// on an argument kind that is not allowed in its place, or an unknown data type or layout; the layout
+        /// `strided` is unknown to it.
+        #[import(c"PD_RegisterPhiKernel")]
+        fn register_phi_kernel(
+            kernel_name_cstr: *const c_char,
+            backend_cstr: *const c_char,
+            pd_dtype: device::DataType,
+            pd_layout: device::DataLayout,
+            in_nargs: usize,
+            in_args_type: *mut KernelArgument,
+            attr_nargs: usize,
+            attr_args_type: *mut KernelArgument,
+            out_nargs: usize,
+            out_args_type: *mut KernelArgument,
+            args_def_fn: ffi::PD_ArgsDefFn,
+            r#fn: ffi::PD_KernelFn,
+            variadic_kernel_fn: *mut c_void,
+        );
+
+        /// Registers an operator that Paddle does not have.
+        ///
+        /// Does nothing if an operator of this name exists or `infer_shape_fn` is null. The inputs, outputs and
+        /// attributes are named by position: `Input_0`, `Output_0`, `Attr_0`. Fills the operator table of the
+        /// old program representation (`paddle/fluid/framework/custom_operator.cc`). Only `libpaddle.so` has it.
+        #[import(c"PD_RegisterOperator")]
+        fn register_operator(
+            kernel_name_cstr: *const c_char,
+            in_nargs: usize,
+            in_args_type: *mut KernelArgument,
+            attr_nargs: usize,
+            attr_args_type: *mut KernelArgument,
+            out_nargs: usize,
+            out_args_type: *mut KernelArgument,
+            infer_shape_fn: ffi::PD_InferShapeFn,
+        );
+
+        /// Gets the argument definitions of a kernel.
+        ///
+        /// For use in an `ArgsDefFn`. The result belongs to the kernel.
+        #[import(c"PD_KernelGetArgsDef", returns(handle KernelArgsDef))]
+        fn kernel_get_args_def(
+            #[handle(Kernel)] kernel: *mut ffi::PD_Kernel,
+            #[status] status: device::Status,
+        ) -> *mut ffi::PD_KernelArgsDef;
+
+        /// Gets the definitions of the inputs of a kernel.
+        ///
+        /// The list is made for the caller. Free it with `delete_pointer_list`; the definitions are borrowed.
+        #[import(c"PD_KernelArgsDefGetInputArgDefs", returns)]
+        fn kernel_args_def_get_input_arg_defs(
+            #[handle(KernelArgsDef)] def: *mut ffi::PD_KernelArgsDef,
+            #[status] status: device::Status,
+        ) -> ffi::PD_List;
+
+        /// Gets the definitions of the outputs of a kernel.
+        ///
+        /// The list is made for the caller. Free it with `delete_pointer_list`; the definitions are borrowed. The
+        /// C++ wrapper `Kernel::OutputAt` answers with the input before 3.3; this function is right in every
+        /// release.
+        #[import(c"PD_KernelArgsDefGetOutputArgDefs", returns)]
+        fn kernel_args_def_get_output_arg_defs(
+            #[handle(KernelArgsDef)] def: *mut ffi::PD_KernelArgsDef,
+            #[status] status: device::Status,
+        ) -> ffi::PD_List;
+
+        /// Gets the layout that a kernel is registered for.
+        ///
+        /// Throws if the layout is none that C has a name for.
+        #[import(c"PD_KernelKeyGetLayout", returns)]
+        fn kernel_key_get_layout(
+            #[handle(KernelKey)] key: *mut ffi::PD_KernelKey,
+            #[status] status: device::Status,
+        ) -> device::DataLayout;
+
+        /// Gets the data type that a kernel is registered for.
+        ///
+        /// Throws if the data type is none that C has a name for.
+        #[import(c"PD_KernelKeyGetDataType", returns)]
+        fn kernel_key_get_data_type(
+            #[handle(KernelKey)] key: *mut ffi::PD_KernelKey,
+            #[status] status: device::Status,
+        ) -> device::DataType;
+
+        /// Sets the layout of an input or output of a kernel.
+        ///
+        /// Throws on a layout that it does not know, such as `strided`.
+        #[import(c"PD_TensorArgDefSetDataLayout")]
+        fn tensor_arg_def_set_data_layout(
+            #[handle(TensorArgDef)] def: *mut ffi::PD_TensorArgDef,
+            layout: device::DataLayout,
+            #[status] status: device::Status,
+        );
+
+        /// Sets the data type of an input or output of a kernel.
+        ///
+        /// Needed where it is not that of the kernel, such as the `bool` output of a comparison, and `undefined`
+        /// where it is only known when the kernel runs. Throws on a value that is not a data type.
+        #[import(c"PD_TensorArgDefSetDataType")]
+        fn tensor_arg_def_set_data_type(
+            #[handle(TensorArgDef)] def: *mut ffi::PD_TensorArgDef,
+            dtype: device::DataType,
+            #[status] status: device::Status,
+        );
+
+        /// Gets Paddle's built-in table of custom operators.
+        ///
+        /// Not meant for kernels: Paddle looks a symbol of this name up in libraries of custom operators, and
+        /// exports its own. The answer is a C++ reference, and no header of a release declares the function.
+        #[import(c"PD_GetOpMetaInfoMap", returns)]
+        fn get_op_meta_info_map() -> *mut c_void;
+
+        /// Gets the device context of a kernel.
+        ///
+        /// Throws if the context is of a kind of device that this build of Paddle does not have.
+        #[import(c"PD_KernelContextGetDeviceContext", returns(handle DeviceContext))]
+        fn kernel_context_get_device_context(
+            #[handle(KernelContext)] ctx: *mut ffi::PD_KernelContext,
+        ) -> *mut ffi::PD_DeviceContext;
+
+        /// Gets an input tensor.
+        ///
+        /// Serves optional inputs too.
+        #[import(c"PD_KernelContextInputAt", returns(handle Tensor))]
+        fn kernel_context_input_at(
+            #[handle(KernelContext)] ctx: *mut ffi::PD_KernelContext,
+            index: usize,
+        ) -> *mut ffi::PD_Tensor;
+
+        /// Gets an input that is a list of tensors.
+        ///
+        /// The list is made for the caller; free it with `delete_pointer_list`. The tensors are borrowed.
+        #[import(c"PD_KernelContextMultiInputAt", returns)]
+        fn kernel_context_multi_input_at(
+            #[handle(KernelContext)] ctx: *mut ffi::PD_KernelContext,
+            index: usize,
+        ) -> ffi::PD_List;
+
+        /// Gets an output tensor.
+        ///
+        /// The shape of the output is set; allocate it before use.
+        #[import(c"PD_KernelContextOutputAt", returns(handle Tensor))]
+        fn kernel_context_output_at(
+            #[handle(KernelContext)] ctx: *mut ffi::PD_KernelContext,
+            index: usize,
+        ) -> *mut ffi::PD_Tensor;
+
+        /// Gets an output that is a list of tensors.
+        ///
+        /// The list is made for the caller; free it with `delete_pointer_list`. The tensors are borrowed.
+        #[import(c"PD_KernelContextMultiOutputAt", returns)]
+        fn kernel_context_multi_output_at(
+            #[handle(KernelContext)] ctx: *mut ffi::PD_KernelContext,
+            index: usize,
+        ) -> ffi::PD_List;
+
+        /// Gets a boolean attribute.
+        ///
+        /// Throws if it is of another type.
+        #[import(c"PD_KernelContextBoolAttrAt", returns)]
+        fn kernel_context_bool_attr_at(
+            #[handle(KernelContext)] ctx: *mut ffi::PD_KernelContext,
+            index: usize,
+        ) -> bool;
+
+        /// Gets a 32-bit integer attribute.
+        ///
+        /// Throws if it is of another type.
+        #[import(c"PD_KernelContextInt32AttrAt", returns)]
+        fn kernel_context_int32_attr_at(
+            #[handle(KernelContext)] ctx: *mut ffi::PD_KernelContext,
+            index: usize,
+        ) -> i32;
+
+        /// Gets a 64-bit integer attribute.
+        ///
+        /// Throws if it is of another type.
+        #[import(c"PD_KernelContextInt64AttrAt", returns)]
+        fn kernel_context_int64_attr_at(
+            #[handle(KernelContext)] ctx: *mut ffi::PD_KernelContext,
+            index: usize,
+        ) -> i64;
+
+        /// Gets a single-precision attribute.
+        ///
+        /// Throws if it is of another type.
+        #[import(c"PD_KernelContextFloatAttrAt", returns)]
+        fn kernel_context_float_attr_at(
+            #[handle(KernelContext)] ctx: *mut ffi::PD_KernelContext,
+            index: usize,
+        ) -> f32;
+
+        /// Gets a double-precision attribute.
+        ///
+        /// Throws if it is of another type.
+        #[import(c"PD_KernelContextDoubleAttrAt", returns)]
+        fn kernel_context_double_attr_at(
+            #[handle(KernelContext)] ctx: *mut ffi::PD_KernelContext,
+            index: usize,
+        ) -> f64;
+
+        /// Gets a scalar attribute.
+        ///
+        /// The scalar is borrowed. Throws if it is of another type. In static graphs since 3.0 a scalar that the
+        /// user may give as a tensor is stored as one, and this throws too.
+        #[import(c"PD_KernelContextScalarAttrAt", returns(handle Scalar))]
+        fn kernel_context_scalar_attr_at(
+            #[handle(KernelContext)] ctx: *mut ffi::PD_KernelContext,
+            index: usize,
+        ) -> *mut ffi::PD_Scalar;
+
+        /// Gets an integer array attribute.
+        ///
+        /// The array is borrowed. Throws if it is of another type. In static graphs since 3.0 an array that the
+        /// user may give as a tensor is stored as one, and this throws too.
+        #[import(c"PD_KernelContextIntArrayAttrAt", returns(handle IntArray))]
+        fn kernel_context_int_array_attr_at(
+            #[handle(KernelContext)] ctx: *mut ffi::PD_KernelContext,
+            index: usize,
+        ) -> *mut ffi::PD_IntArray;
+
+        /// Gets a data type attribute.
+        ///
+        /// Comes in the numbers of `DataType`. Throws if it is of another type, or a data type that C has no name
+        /// for.
+        #[import(c"PD_KernelContextDataTypeAttrAt", returns)]
+        fn kernel_context_data_type_attr_at(
+            #[handle(KernelContext)] ctx: *mut ffi::PD_KernelContext,
+            index: usize,
+        ) -> device::DataType;
+
+        /// Gets a layout attribute.
+        ///
+        /// Comes in the numbers of `DataLayout`. Throws if it is of another type, or a layout that the C interface
+        /// does not convert.
+        #[import(c"PD_KernelContextDataLayoutAttrAt", returns)]
+        fn kernel_context_data_layout_attr_at(
+            #[handle(KernelContext)] ctx: *mut ffi::PD_KernelContext,
+            index: usize,
+        ) -> device::DataLayout;
+
+        /// Gets a string attribute.
+        ///
+        /// Borrowed from the `std::string`, and ends at its first NUL; do not write to it. Throws if it is of
+        /// another type.
+        #[import(c"PD_KernelContextStringAttrAt", returns)]
+        fn kernel_context_string_attr_at(
+            #[handle(KernelContext)] ctx: *mut ffi::PD_KernelContext,
+            index: usize,
+        ) -> *mut c_char;
+
+        /// Gets an attribute that is a list of booleans.
+        ///
+        /// The list is made for the caller; free it with `delete_uint8_list`. Throws if it is of another type.
+        #[import(c"PD_KernelContextListBoolAttrAt", returns)]
+        fn kernel_context_list_bool_attr_at(
+            #[handle(KernelContext)] ctx: *mut ffi::PD_KernelContext,
+            index: usize,
+        ) -> ffi::PD_List;
+
+        /// Gets an attribute that is a list of 32-bit integers.
+        ///
+        /// The list is borrowed: never free it. Throws if it is of another type.
+        #[import(c"PD_KernelContextListInt32AttrAt", returns)]
+        fn kernel_context_list_int32_attr_at(
+            #[handle(KernelContext)] ctx: *mut ffi::PD_KernelContext,
+            index: usize,
+        ) -> ffi::PD_List;
+
+        /// Gets an attribute that is a list of 64-bit integers.
+        ///
+        /// The list is borrowed: never free it. Throws if it is of another type.
+        #[import(c"PD_KernelContextListInt64AttrAt", returns)]
+        fn kernel_context_list_int64_attr_at(
+            #[handle(KernelContext)] ctx: *mut ffi::PD_KernelContext,
+            index: usize,
+        ) -> ffi::PD_List;
+
+        /// Gets an attribute that is a list of single-precision numbers.
+        ///
+        /// The list is borrowed: never free it. Throws if it is of another type.
+        #[import(c"PD_KernelContextListFloatAttrAt", returns)]
+        fn kernel_context_list_float_attr_at(
+            #[handle(KernelContext)] ctx: *mut ffi::PD_KernelContext,
+            index: usize,
+        ) -> ffi::PD_List;
+
+        /// Gets an attribute that is a list of double-precision numbers.
+        ///
+        /// The list is borrowed: never free it. Throws if it is of another type.
+        #[import(c"PD_KernelContextListDoubleAttrAt", returns)]
+        fn kernel_context_list_double_attr_at(
+            #[handle(KernelContext)] ctx: *mut ffi::PD_KernelContext,
+            index: usize,
+        ) -> ffi::PD_List;
+
+        /// Gets an attribute that is a list of strings.
+        ///
+        /// The list is made for the caller; free it with `delete_pointer_list`. The strings are borrowed. Throws if
+        /// it is of another type.
+        #[import(c"PD_KernelContextListStringAttrAt", returns)]
+        fn kernel_context_list_string_attr_at(
+            #[handle(KernelContext)] ctx: *mut ffi::PD_KernelContext,
+            index: usize,
+        ) -> ffi::PD_List;
+
+        /// Gets an attribute that is a list of scalars.
+        ///
+        /// The list is made for the caller; free it with `delete_pointer_list`. The scalars are borrowed. Throws if
+        /// it is of another type.
+        #[import(c"PD_KernelContextListScalarAttrAt", returns)]
+        fn kernel_context_list_scalar_attr_at(
+            #[handle(KernelContext)] ctx: *mut ffi::PD_KernelContext,
+            index: usize,
+        ) -> ffi::PD_List;
+
+        /// Gets a place attribute.
+        ///
+        /// The place is borrowed. Throws if it is of another type.
+        #[import(c"PD_KernelContextPlaceAttrAt", returns(handle KernelPlace))]
+        fn kernel_context_place_attr_at(
+            #[handle(KernelContext)] ctx: *mut ffi::PD_KernelContext,
+            index: usize,
+        ) -> *mut ffi::PD_Place;
+
+        /// Gets the description of an input tensor.
+        ///
+        /// An optional input that was not given has a description that is not valid.
+        #[import(c"PD_InferMetaContextInputAt", returns(handle MetaTensor))]
+        fn infer_meta_context_input_at(
+            #[handle(InferMetaContext)] ctx: *mut ffi::PD_InferMetaContext,
+            index: usize,
+        ) -> *mut ffi::PD_MetaTensor;
+
+        /// Gets the descriptions of an input that is a list of tensors.
+        ///
+        /// The list is made for the caller; free it with `delete_pointer_list`. The descriptions are borrowed.
+        #[import(c"PD_InferMetaContextMultiInputAt", returns)]
+        fn infer_meta_context_multi_input_at(
+            #[handle(InferMetaContext)] ctx: *mut ffi::PD_InferMetaContext,
+            index: usize,
+        ) -> ffi::PD_List;
+
+        /// Gets the description of an output tensor.
+        ///
+        /// Set its shape and data type.
+        #[import(c"PD_InferMetaContextOutputAt", returns(handle MetaTensor))]
+        fn infer_meta_context_output_at(
+            #[handle(InferMetaContext)] ctx: *mut ffi::PD_InferMetaContext,
+            index: usize,
+        ) -> *mut ffi::PD_MetaTensor;
+
+        /// Gets the descriptions of an output that is a list of tensors.
+        ///
+        /// The list is made for the caller; free it with `delete_pointer_list`. The descriptions are borrowed.
+        #[import(c"PD_InferMetaContextMultiOutputAt", returns)]
+        fn infer_meta_context_multi_output_at(
+            #[handle(InferMetaContext)] ctx: *mut ffi::PD_InferMetaContext,
+            index: usize,
+        ) -> ffi::PD_List;
+
+        /// Gets a boolean attribute.
+        ///
+        /// Throws if it is of another type.
+        #[import(c"PD_InferMetaContextBoolAttrAt", returns)]
+        fn infer_meta_context_bool_attr_at(
+            #[handle(InferMetaContext)] ctx: *mut ffi::PD_InferMetaContext,
+            index: usize,
+        ) -> bool;
+
+        /// Gets a 32-bit integer attribute.
+        ///
+        /// Throws if it is of another type.
+        #[import(c"PD_InferMetaContextInt32AttrAt", returns)]
+        fn infer_meta_context_int32_attr_at(
+            #[handle(InferMetaContext)] ctx: *mut ffi::PD_InferMetaContext,
+            index: usize,
+        ) -> i32;
+
+        /// Gets a 64-bit integer attribute.
+        ///
+        /// Throws if it is of another type.
+        #[import(c"PD_InferMetaContextInt64AttrAt", returns)]
+        fn infer_meta_context_int64_attr_at(
+            #[handle(InferMetaContext)] ctx: *mut ffi::PD_InferMetaContext,
+            index: usize,
+        ) -> i64;
+
+        /// Gets a single-precision attribute.
+        ///
+        /// Throws if it is of another type.
+        #[import(c"PD_InferMetaContextFloatAttrAt", returns)]
+        fn infer_meta_context_float_attr_at(
+            #[handle(InferMetaContext)] ctx: *mut ffi::PD_InferMetaContext,
+            index: usize,
+        ) -> f32;
+
+        /// Gets a double-precision attribute.
+        ///
+        /// Throws if it is of another type.
+        #[import(c"PD_InferMetaContextDoubleAttrAt", returns)]
+        fn infer_meta_context_double_attr_at(
+            #[handle(InferMetaContext)] ctx: *mut ffi::PD_InferMetaContext,
+            index: usize,
+        ) -> f64;
+
+        /// Gets a scalar attribute.
+        ///
+        /// The scalar is borrowed. Throws if it is of another type.
+        #[import(c"PD_InferMetaContextScalarAttrAt", returns(handle Scalar))]
+        fn infer_meta_context_scalar_attr_at(
+            #[handle(InferMetaContext)] ctx: *mut ffi::PD_InferMetaContext,
+            index: usize,
+        ) -> *mut ffi::PD_Scalar;
+
+        /// Gets an integer array attribute.
+        ///
+        /// The array is borrowed. Throws if it is of another type.
+        #[import(c"PD_InferMetaContextIntArrayAttrAt", returns(handle IntArray))]
+        fn infer_meta_context_int_array_attr_at(
+            #[handle(InferMetaContext)] ctx: *mut ffi::PD_InferMetaContext,
+            index: usize,
+        ) -> *mut ffi::PD_IntArray;
+
+        /// Gets a data type attribute.
+        ///
+        /// Comes in the numbers of `DataType`. Throws if it is of another type, or a data type that C has no name
+        /// for.
+        #[import(c"PD_InferMetaContextDataTypeAttrAt", returns)]
+        fn infer_meta_context_data_type_attr_at(
+            #[handle(InferMetaContext)] ctx: *mut ffi::PD_InferMetaContext,
+            index: usize,
+        ) -> device::DataType;
+
+        /// Gets a layout attribute.
+        ///
+        /// Comes in the numbers of `DataLayout`. Throws if it is of another type, or a layout that the C interface
+        /// does not convert.
+        #[import(c"PD_InferMetaContextDataLayoutAttrAt", returns)]
+        fn infer_meta_context_data_layout_attr_at(
+            #[handle(InferMetaContext)] ctx: *mut ffi::PD_InferMetaContext,
+            index: usize,
+        ) -> device::DataLayout;
+
+        /// Gets a string attribute.
+        ///
+        /// Borrowed from the `std::string`, and ends at its first NUL; do not write to it. Throws if it is of
+        /// another type.
+        #[import(c"PD_InferMetaContextStringAttrAt", returns)]
+        fn infer_meta_context_string_attr_at(
+            #[handle(InferMetaContext)] ctx: *mut ffi::PD_InferMetaContext,
+            index: usize,
+        ) -> *mut c_char;
+
+        /// Gets an attribute that is a list of booleans.
+        ///
+        /// The list is made for the caller; free it with `delete_uint8_list`. Throws if it is of another type.
+        #[import(c"PD_InferMetaContextListBoolAttrAt", returns)]
+        fn infer_meta_context_list_bool_attr_at(
+            #[handle(InferMetaContext)] ctx: *mut ffi::PD_InferMetaContext,
+            index: usize,
+        ) -> ffi::PD_List;
+
+        /// Gets an attribute that is a list of 32-bit integers.
+        ///
+        /// The list is borrowed: never free it. Throws if it is of another type.
+        #[import(c"PD_InferMetaContextListInt32AttrAt", returns)]
+        fn infer_meta_context_list_int32_attr_at(
+            #[handle(InferMetaContext)] ctx: *mut ffi::PD_InferMetaContext,
+            index: usize,
+        ) -> ffi::PD_List;
+
+        /// Gets an attribute that is a list of 64-bit integers.
+        ///
+        /// The list is borrowed: never free it. Throws if it is of another type.
+        #[import(c"PD_InferMetaContextListInt64AttrAt", returns)]
+        fn infer_meta_context_list_int64_attr_at(
+            #[handle(InferMetaContext)] ctx: *mut ffi::PD_InferMetaContext,
+            index: usize,
+        ) -> ffi::PD_List;
+
+        /// Gets an attribute that is a list of single-precision numbers.
+        ///
+        /// The list is borrowed: never free it. Throws if it is of another type.
+        #[import(c"PD_InferMetaContextListFloatAttrAt", returns)]
+        fn infer_meta_context_list_float_attr_at(
+            #[handle(InferMetaContext)] ctx: *mut ffi::PD_InferMetaContext,
+            index: usize,
+        ) -> ffi::PD_List;
+
+        /// Gets an attribute that is a list of double-precision numbers.
+        ///
+        /// The list is borrowed: never free it. Throws if it is of another type.
+        #[import(c"PD_InferMetaContextListDoubleAttrAt", returns)]
+        fn infer_meta_context_list_double_attr_at(
+            #[handle(InferMetaContext)] ctx: *mut ffi::PD_InferMetaContext,
+            index: usize,
+        ) -> ffi::PD_List;
+
+        /// Gets an attribute that is a list of strings.
+        ///
+        /// The list is made for the caller; free it with `delete_pointer_list`. The strings are borrowed. Throws if
+        /// it is of another type.
+        #[import(c"PD_InferMetaContextListStringAttrAt", returns)]
+        fn infer_meta_context_list_string_attr_at(
+            #[handle(InferMetaContext)] ctx: *mut ffi::PD_InferMetaContext,
+            index: usize,
+        ) -> ffi::PD_List;
+
+        /// Gets an attribute that is a list of scalars.
+        ///
+        /// The list is made for the caller; free it with `delete_pointer_list`. The scalars are borrowed. Throws if
+        /// it is of another type.
+        #[import(c"PD_InferMetaContextListScalarAttrAt", returns)]
+        fn infer_meta_context_list_scalar_attr_at(
+            #[handle(InferMetaContext)] ctx: *mut ffi::PD_InferMetaContext,
+            index: usize,
+        ) -> ffi::PD_List;
+
+        /// Gets a place attribute.
+        ///
+        /// The place is borrowed. Throws if it is of another type.
+        #[import(c"PD_InferMetaContextPlaceAttrAt", returns(handle KernelPlace))]
+        fn infer_meta_context_place_attr_at(
+            #[handle(InferMetaContext)] ctx: *mut ffi::PD_InferMetaContext,
+            index: usize,
+        ) -> *mut ffi::PD_Place;
+
+        /// Gets the data type of a tensor.
+        ///
+        /// Throws if the data type is none that C has a name for, such as the 8 bit floating point types.
+        #[import(c"PD_TensorGetPDDataType", returns)]
+        fn tensor_get_pd_data_type(
+            #[const_handle(Tensor)] tensor: *const ffi::PD_Tensor,
+            #[status] status: device::Status,
+        ) -> device::DataType;
+
+        /// Gets the layout of a tensor.
+        ///
+        /// Throws if the layout is none that the C interface converts, such as the strided one.
+        #[import(c"PD_TensorGetDataLayout", returns)]
+        fn tensor_get_data_layout(
+            #[const_handle(Tensor)] tensor: *const ffi::PD_Tensor,
+            #[status] status: device::Status,
+        ) -> device::DataLayout;
+
+        /// Gets the size of a tensor's allocation from its offset on, in bytes.
+        ///
+        /// Length of the allocation from the offset of the tensor on. It may be more than the elements
+        /// need, and less if the shape has grown since; 0 without memory.
+        #[import(c"PD_TensorGetByteSize", returns)]
+        fn tensor_get_byte_size(
+            #[const_handle(Tensor)] tensor: *const ffi::PD_Tensor,
+            #[status] status: device::Status,
+        ) -> i64;
+
+        /// Gets the address of the first element of a tensor.
+        ///
+        /// The offset is applied. Throws if the tensor has no memory, or less than its shape and data type need.
+        #[import(c"PD_TensorGetDataPointer", returns)]
+        fn tensor_get_data_pointer(
+            #[const_handle(Tensor)] tensor: *const ffi::PD_Tensor,
+            #[status] status: device::Status,
+        ) -> *mut c_void;
+
+        /// Gets the number of elements of a tensor.
+        ///
+        /// The product of the shape: 1 for a tensor without dimensions, 0 for one whose shape was never set.
+        #[import(c"PD_TensorGetElementCount", returns)]
+        fn tensor_get_element_count(
+            #[const_handle(Tensor)] tensor: *const ffi::PD_Tensor,
+            #[status] status: device::Status,
+        ) -> i64;
+
+        /// Gets the number of dimensions of a tensor.
+        ///
+        /// A tensor whose shape was never set, as of `new_tensor`, answers -1.
+        #[import(c"PD_TensorGetNumDims", returns)]
+        fn tensor_get_num_dims(
+            #[const_handle(Tensor)] tensor: *const ffi::PD_Tensor,
+            #[status] status: device::Status,
+        ) -> i64;
+
+        /// Gets the length of a tensor along one dimension.
+        ///
+        /// One dimension at a time. The index is not checked for a tensor whose shape was never set.
+        #[import(c"PD_TensorGetDim", returns)]
+        fn tensor_get_dim(
+            #[const_handle(Tensor)] tensor: *const ffi::PD_Tensor,
+            index: usize,
+            #[status] status: device::Status,
+        ) -> i64;
+
+        /// Gets the number of strides of a tensor.
+        ///
+        /// As many as dimensions unless they were set otherwise; -1 if the shape was never set.
+        #[import(c"PD_TensorGetNumStrides", returns)]
+        fn tensor_get_num_strides(
+            #[const_handle(Tensor)] tensor: *const ffi::PD_Tensor,
+            #[status] status: device::Status,
+        ) -> i64;
+
+        /// Gets the stride of a tensor along one dimension, in elements.
+        ///
+        /// Counted in elements, not in bytes. The index is not checked for a tensor whose shape was never
+        /// set. Only kernels for strided tensors get tensors that are not contiguous.
+        #[import(c"PD_TensorGetStride", returns)]
+        fn tensor_get_stride(
+            #[const_handle(Tensor)] tensor: *const ffi::PD_Tensor,
+            index: usize,
+            #[status] status: device::Status,
+        ) -> i64;
+
+        /// Gets the level of detail of a tensor.
+        ///
+        /// A level of detail splits the rows of a tensor into sequences of unequal length, on one or more levels.
+        /// The levels come one after the other in `data`; `offset` says where each begins. Both lists are made for
+        /// the caller and hold `size_t`: free each with `delete_int64_list`. On failure neither is written.
+        #[import(c"PD_TensorGetLoD")]
+        fn tensor_get_lod(
+            #[const_handle(Tensor)] tensor: *const ffi::PD_Tensor,
+            data: *mut ffi::PD_List,
+            offset: *mut ffi::PD_List,
+            #[status] status: device::Status,
+        );
+
+        /// Returns whether a tensor has memory.
+        ///
+        /// Ask before `tensor_get_data_pointer`, which throws for a tensor without.
+        #[import(c"PD_TensorIsInitialized", returns)]
+        fn tensor_is_initialized(
+            #[const_handle(Tensor)] tensor: *const ffi::PD_Tensor,
+            #[status] status: device::Status,
+        ) -> bool;
+
+        /// Returns whether the description of a tensor is complete.
+        ///
+        /// True if data type and layout are set; says nothing about memory. True for a tensor fresh from
+        /// `new_tensor`, though its shape is not set.
+        #[import(c"PD_TensorIsValid", returns)]
+        fn tensor_is_valid(
+            #[const_handle(Tensor)] tensor: *const ffi::PD_Tensor,
+            #[status] status: device::Status,
+        ) -> bool;
+
+        /// Gets the allocation that a tensor holds.
+        ///
+        /// The address of a C++ object, `phi::Allocation`, good only for telling whether two tensors share memory.
+        /// It is borrowed.
+        #[import(c"PD_TensorGetHolder", returns)]
+        fn tensor_get_holder(
+            #[const_handle(Tensor)] tensor: *const ffi::PD_Tensor,
+            #[status] status: device::Status,
+        ) -> *mut c_void;
+
+        /// Gets the offset of a tensor in its allocation.
+        ///
+        /// `tensor_get_data_pointer` has it applied already.
+        #[import(c"PD_TensorGetOffset", returns)]
+        fn tensor_get_offset(
+            #[const_handle(Tensor)] tensor: *const ffi::PD_Tensor,
+            #[status] status: device::Status,
+        ) -> usize;
+
+        /// Sets the shape of a tensor.
+        ///
+        /// Sets the strides to those of a contiguous tensor, and keeps the memory even if it has become too small.
+        /// Throws if the tensor has another shape now and is not contiguous. Lengths are cut to 32 bits.
+        #[import(c"PD_TensorSetDims")]
+        fn tensor_set_dims(
+            #[handle(Tensor)] tensor: *mut ffi::PD_Tensor,
+            ndims: i64,
+            dims: *const i64,
+            #[status] status: device::Status,
+        );
+
+        /// Sets the offset of a tensor in its allocation.
+        ///
+        /// Not checked against the allocation: one past its end makes `tensor_get_byte_size` negative.
+        #[import(c"PD_TensorSetOffset")]
+        fn tensor_set_offset(
+            #[handle(Tensor)] tensor: *mut ffi::PD_Tensor,
+            offset: i64,
+            #[status] status: device::Status,
+        );
+
+        /// Sets the strides of a tensor.
+        ///
+        /// Not checked against the shape or the memory. Strides are cut to 32 bits. Turns the tensor into a view
+        /// that only kernels for strided tensors understand.
+        #[import(c"PD_TensorSetStrides")]
+        fn tensor_set_strides(
+            #[handle(Tensor)] tensor: *mut ffi::PD_Tensor,
+            nstrides: i64,
+            strides: *const i64,
+            #[status] status: device::Status,
+        );
+
+        /// Sets the data type of a tensor.
+        ///
+        /// Converts nothing: the same bytes are read differently. Throws on a value that is not a data type.
+        #[import(c"PD_TensorSetDataType")]
+        fn tensor_set_data_type(
+            #[handle(Tensor)] tensor: *mut ffi::PD_Tensor,
+            dtype: device::DataType,
+            #[status] status: device::Status,
+        );
+
+        /// Sets the layout of a tensor.
+        ///
+        /// Moves nothing, and leaves shape and strides. Throws on a layout that it does not know, such as
+        /// `strided`.
+        #[import(c"PD_TensorSetDataLayout")]
+        fn tensor_set_data_layout(
+            #[handle(Tensor)] tensor: *mut ffi::PD_Tensor,
+            layout: device::DataLayout,
+            #[status] status: device::Status,
+        );
+
+        /// Sets the level of detail of a tensor.
+        ///
+        /// Both lists hold `size_t`, are shaped as `tensor_get_lod` makes them, and are copied. `offset` has at
+        /// least one element. Paddle's own C++ wrapper fills `offset` with lengths instead of ends, which is right
+        /// only up to one level.
+        #[import(c"PD_TensorResetLoD")]
+        fn tensor_reset_lod(
+            #[handle(Tensor)] tensor: *mut ffi::PD_Tensor,
+            data: ffi::PD_List,
+            offset: ffi::PD_List,
+            #[status] status: device::Status,
+        );
+
+        /// Creates an empty tensor.
+        ///
+        /// It has no shape and no memory, the data type `float32` and the layout `nchw`. Free it with
+        /// `delete_tensor`.
+        #[import(c"PD_NewTensor", returns(handle Tensor))]
+        fn new_tensor() -> *mut ffi::PD_Tensor;
+
+        /// Frees a tensor.
+        ///
+        /// Gives up its memory, which is freed if no other tensor shares it. Null is allowed. Never call it for a
+        /// tensor that Paddle has handed to a kernel.
+        #[import(c"PD_DeleteTensor")]
+        fn delete_tensor(#[handle(Tensor)] tensor: *mut ffi::PD_Tensor);
+
+        /// Makes a tensor share the memory of another.
+        ///
+        /// `dst` takes over shape, strides, data type, layout, offset and memory of `src`; the memory is
+        /// freed with the last tensor that holds it. Throws if `src` has no memory, or too little for its
+        /// shape.
+        #[import(c"PD_TensorShareDataWith")]
+        fn tensor_share_data_with(
+            #[handle(Tensor)] dst: *mut ffi::PD_Tensor,
+            #[const_handle(Tensor)] src: *const ffi::PD_Tensor,
+            #[status] status: device::Status,
+        );
+
+        /// Copies the level of detail of a tensor to another.
+        ///
+        /// Does nothing if `src` has none.
+        #[import(c"PD_TensorShareLoDWith")]
+        fn tensor_share_lod_with(
+            #[handle(Tensor)] dst: *mut ffi::PD_Tensor,
+            #[const_handle(Tensor)] src: *const ffi::PD_Tensor,
+            #[status] status: device::Status,
+        );
+
+        /// Gets the tensor of an optional argument.
+        ///
+        /// For the variadic entry point only, where an optional input is passed as a pointer to a C++
+        /// object, `paddle::optional<phi::DenseTensor>`. The result points into it. A null argument is
+        /// not caught.
+        ///
+        /// It also serves an optional list, `paddle::optional<std::vector<const phi::DenseTensor*>>`, which has the
+        /// same layout: the result is then what `tensor_vector_to_list` takes.
+        #[import(c"PD_OptionalTensorGetPointer", returns(handle Tensor))]
+        fn optional_tensor_get_pointer(#[handle(Tensor)] tensor: *mut ffi::PD_Tensor) -> *mut ffi::PD_Tensor;
+
+        /// Gets the tensors of a list argument.
+        ///
+        /// For the variadic entry point only, where a list of inputs or outputs is passed as a pointer to
+        /// a C++ `std::vector` of tensor pointers. The list is borrowed: never free it. A null argument
+        /// is not caught.
+        #[import(c"PD_TensorVectorToList", returns)]
+        fn tensor_vector_to_list(#[handle(Tensor)] tensor: *mut ffi::PD_Tensor) -> ffi::PD_List;
+
+        /// Gets the data type of a meta tensor.
+        ///
+        /// Throws also if the data type is none that C has a name for.
+        #[import(c"PD_MetaTensorGetPDDataType", returns)]
+        fn meta_tensor_get_pd_data_type(
+            #[const_handle(MetaTensor)] tensor: *const ffi::PD_MetaTensor,
+            #[status] status: device::Status,
+        ) -> device::DataType;
+
+        /// Gets the layout of a meta tensor.
+        ///
+        /// Throws also if the layout is none that the C interface converts, such as the strided one.
+        #[import(c"PD_MetaTensorGetDataLayout", returns)]
+        fn meta_tensor_get_data_layout(
+            #[const_handle(MetaTensor)] tensor: *const ffi::PD_MetaTensor,
+            #[status] status: device::Status,
+        ) -> device::DataLayout;
+
+        /// Gets the number of elements of a meta tensor.
+        ///
+        /// The product of the shape; of no use while a length is unknown and given as -1.
+        #[import(c"PD_MetaTensorGetElementCount", returns)]
+        fn meta_tensor_get_element_count(
+            #[const_handle(MetaTensor)] tensor: *const ffi::PD_MetaTensor,
+            #[status] status: device::Status,
+        ) -> i64;
+
+        /// Gets the number of dimensions of a meta tensor.
+        ///
+        /// Answers -1 if the shape is not set yet.
+        #[import(c"PD_MetaTensorGetNumDims", returns)]
+        fn meta_tensor_get_num_dims(
+            #[const_handle(MetaTensor)] tensor: *const ffi::PD_MetaTensor,
+            #[status] status: device::Status,
+        ) -> i64;
+
+        /// Gets the length of a meta tensor along one dimension.
+        ///
+        /// May be -1 while a program is built: the length is then known only when it runs. The index is not checked
+        /// for a tensor whose shape is not set yet.
+        #[import(c"PD_MetaTensorGetDim", returns)]
+        fn meta_tensor_get_dim(
+            #[const_handle(MetaTensor)] tensor: *const ffi::PD_MetaTensor,
+            index: usize,
+            #[status] status: device::Status,
+        ) -> i64;
+
+        /// Gets the number of strides of a meta tensor.
+        ///
+        /// Only dense tensors have strides.
+        #[import(c"PD_MetaTensorGetNumStrides", returns)]
+        fn meta_tensor_get_num_strides(
+            #[const_handle(MetaTensor)] tensor: *const ffi::PD_MetaTensor,
+            #[status] status: device::Status,
+        ) -> i64;
+
+        /// Gets the stride of a meta tensor along one dimension, in elements.
+        ///
+        /// Counted in elements, not in bytes.
+        #[import(c"PD_MetaTensorGetStride", returns)]
+        fn meta_tensor_get_stride(
+            #[const_handle(MetaTensor)] tensor: *const ffi::PD_MetaTensor,
+            index: usize,
+            #[status] status: device::Status,
+        ) -> i64;
+
+        /// Returns whether a meta tensor describes a tensor.
+        ///
+        /// The one function of the group that does not throw.
+        #[import(c"PD_MetaTensorIsValid", returns)]
+        fn meta_tensor_is_valid(
+            #[const_handle(MetaTensor)] tensor: *const ffi::PD_MetaTensor,
+            #[status] status: device::Status,
+        ) -> bool;
+
+        /// Sets the shape of a meta tensor.
+        ///
+        /// Sets the strides to those of a contiguous tensor, unless a kernel for strided tensors is in use. Lengths
+        /// are cut to 32 bits.
+        #[import(c"PD_MetaTensorSetDims")]
+        fn meta_tensor_set_dims(
+            #[handle(MetaTensor)] tensor: *mut ffi::PD_MetaTensor,
+            ndims: i64,
+            dims: *const i64,
+            #[status] status: device::Status,
+        );
+
+        /// Sets the strides of a meta tensor.
+        ///
+        /// Does nothing unless the tensor is dense. Strides are cut to 32 bits.
+        #[import(c"PD_MetaTensorSetStrides")]
+        fn meta_tensor_set_strides(
+            #[handle(MetaTensor)] tensor: *mut ffi::PD_MetaTensor,
+            nstrides: i64,
+            strides: *const i64,
+            #[status] status: device::Status,
+        );
+
+        /// Sets the data type of a meta tensor.
+        ///
+        /// Throws also on a value that is not a data type.
+        #[import(c"PD_MetaTensorSetDataType")]
+        fn meta_tensor_set_data_type(
+            #[handle(MetaTensor)] tensor: *mut ffi::PD_MetaTensor,
+            dtype: device::DataType,
+            #[status] status: device::Status,
+        );
+
+        /// Sets the layout of a meta tensor.
+        ///
+        /// Throws also on a layout that it does not know, such as `strided`.
+        #[import(c"PD_MetaTensorSetDataLayout")]
+        fn meta_tensor_set_data_layout(
+            #[handle(MetaTensor)] tensor: *mut ffi::PD_MetaTensor,
+            layout: device::DataLayout,
+            #[status] status: device::Status,
+        );
+
+        /// Gets a string attribute.
+        ///
+        /// Borrowed from the `std::string`, and ends at its first NUL.
+        #[import(c"PD_StringAttr", returns)]
+        fn string_attr(attr: *mut c_void) -> *const c_char;
+
+        /// Gets a data type attribute.
+        ///
+        /// Turns Paddle's number into that of `DataType`. Throws if C has no name for it, as for the 8 bit floating
+        /// point types. The symbol is misspelled.
+        #[import(c"PD_DatatTypeAttr", returns)]
+        fn data_type_attr(attr: *mut c_void) -> device::DataType;
+
+        /// Gets a layout attribute.
+        ///
+        /// Checks the number, which is the same on both sides. Throws if the C interface does not know it, as for
+        /// the strided layout. The symbol is misspelled.
+        #[import(c"PD_DatatLayoutAttr", returns)]
+        fn data_layout_attr(attr: *mut c_void) -> device::DataLayout;
+
+        /// Gets a list of 32-bit integers from an attribute.
+        ///
+        /// The list is borrowed: never free it.
+        #[import(c"PD_ListInt32Attr", returns)]
+        fn list_int32_attr(attr: *mut c_void) -> ffi::PD_List;
+
+        /// Gets a list of 64-bit integers from an attribute.
+        ///
+        /// The list is borrowed: never free it.
+        #[import(c"PD_ListInt64Attr", returns)]
+        fn list_int64_attr(attr: *mut c_void) -> ffi::PD_List;
+
+        /// Gets a list of single-precision numbers from an attribute.
+        ///
+        /// The list is borrowed: never free it.
+        #[import(c"PD_ListFloatAttr", returns)]
+        fn list_float_attr(attr: *mut c_void) -> ffi::PD_List;
+
+        /// Gets a list of double-precision numbers from an attribute.
+        ///
+        /// The list is borrowed: never free it.
+        #[import(c"PD_ListDoubleAttr", returns)]
+        fn list_double_attr(attr: *mut c_void) -> ffi::PD_List;
+
+        /// Gets a list of scalars from an attribute.
+        ///
+        /// The list is made for the caller; free it with `delete_pointer_list`. The scalars are borrowed.
+        #[import(c"PD_ListScalarAttr", returns)]
+        fn list_scalar_attr(attr: *mut c_void) -> ffi::PD_List;
+
+        /// Gets a list of strings from an attribute.
+        ///
+        /// The list is made for the caller; free it with `delete_pointer_list`. The strings are borrowed.
+        #[import(c"PD_ListStringAttr", returns)]
+        fn list_string_attr(attr: *mut c_void) -> ffi::PD_List;
+
+        /// Gets a list of booleans from an attribute.
+        ///
+        /// The list is made for the caller; free it with `delete_uint8_list`.
+        #[import(c"PD_ListBoolAttr", returns)]
+        fn list_bool_attr(attr: *mut c_void) -> ffi::PD_List;
+
+        /// Converts a scalar to a boolean.
+        ///
+        /// True for anything but zero.
+        #[import(c"PD_ScalarGetBoolData", returns)]
+        fn scalar_get_bool_data(#[handle(Scalar)] scalar: *mut ffi::PD_Scalar) -> bool;
+
+        /// Converts a scalar to a signed 8-bit integer.
+        ///
+        /// Drops the fraction; only values from -128 to 127 survive.
+        #[import(c"PD_ScalarGetInt8Data", returns)]
+        fn scalar_get_int8_data(#[handle(Scalar)] scalar: *mut ffi::PD_Scalar) -> i8;
+
+        /// Converts a scalar to a signed 16-bit integer.
+        ///
+        /// Drops the fraction; only values from -32768 to 32767 survive.
+        #[import(c"PD_ScalarGetInt16Data", returns)]
+        fn scalar_get_int16_data(#[handle(Scalar)] scalar: *mut ffi::PD_Scalar) -> i16;
+
+        /// Converts a scalar to a signed 32-bit integer.
+        ///
+        /// Drops the fraction; values out of range are undefined from floating point and wrap from integers.
+        #[import(c"PD_ScalarGetInt32Data", returns)]
+        fn scalar_get_int32_data(#[handle(Scalar)] scalar: *mut ffi::PD_Scalar) -> i32;
+
+        /// Converts a scalar to a signed 64-bit integer.
+        ///
+        /// Drops the fraction; holds every integer scalar but the largest unsigned ones.
+        #[import(c"PD_ScalarGetInt64Data", returns)]
+        fn scalar_get_int64_data(#[handle(Scalar)] scalar: *mut ffi::PD_Scalar) -> i64;
+
+        /// Converts a scalar to an unsigned 8-bit integer.
+        ///
+        /// Drops the fraction; only values from 0 to 255 survive.
+        #[import(c"PD_ScalarGetUInt8Data", returns)]
+        fn scalar_get_uint8_data(#[handle(Scalar)] scalar: *mut ffi::PD_Scalar) -> u8;
+
+        /// Converts a scalar to an unsigned 16-bit integer.
+        ///
+        /// Drops the fraction; only values from 0 to 65535 survive.
+        #[import(c"PD_ScalarGetUInt16Data", returns)]
+        fn scalar_get_uint16_data(#[handle(Scalar)] scalar: *mut ffi::PD_Scalar) -> u16;
+
+        /// Converts a scalar to an unsigned 32-bit integer.
+        ///
+        /// Drops the fraction; negative values do not survive.
+        #[import(c"PD_ScalarGetUInt32Data", returns)]
+        fn scalar_get_uint32_data(#[handle(Scalar)] scalar: *mut ffi::PD_Scalar) -> u32;
+
+        /// Converts a scalar to an unsigned 64-bit integer.
+        ///
+        /// Drops the fraction; negative values do not survive.
+        #[import(c"PD_ScalarGetUInt64Data", returns)]
+        fn scalar_get_uint64_data(#[handle(Scalar)] scalar: *mut ffi::PD_Scalar) -> u64;
+
+        /// Converts a scalar to a single-precision number.
+        ///
+        /// Rounds integers above 2²⁴ and double precision numbers.
+        #[import(c"PD_ScalarGetFloat32Data", returns)]
+        fn scalar_get_float32_data(#[handle(Scalar)] scalar: *mut ffi::PD_Scalar) -> f32;
+
+        /// Converts a scalar to a double-precision number.
+        ///
+        /// Exact for all but integers above 2⁵³; the best guess when the type of the scalar is not known.
+        #[import(c"PD_ScalarGetFloat64Data", returns)]
+        fn scalar_get_float64_data(#[handle(Scalar)] scalar: *mut ffi::PD_Scalar) -> f64;
+
+        /// Gets the elements of an integer array.
+        ///
+        /// The list is borrowed: never free it. The elements are 64 bit also where the attribute was given as 32
+        /// bit.
+        #[import(c"PD_IntArrayGetDataPointer", returns)]
+        fn int_array_get_data_pointer(#[handle(IntArray)] int_array: *mut ffi::PD_IntArray) -> ffi::PD_List;
+
+        /// Gets the number of elements of an integer array.
+        ///
+        /// The same number is in the list of `int_array_get_data_pointer`.
+        #[import(c"PD_IntArrayGetElementCount", returns)]
+        fn int_array_get_element_count(#[handle(IntArray)] int_array: *mut ffi::PD_IntArray) -> usize;
+
+        /// Returns whether a place is the host.
+        ///
+        /// Pinned memory of the host counts as another place.
+        #[import(c"PD_PlaceIsHost", returns)]
+        fn place_is_host(#[handle(KernelPlace)] place: *mut ffi::PD_Place) -> bool;
+
+        /// Gets the device number of a place.
+        ///
+        /// Counts the devices of one type from 0; the type cannot be asked.
+        #[import(c"PD_PlaceGetDeviceId", returns)]
+        fn place_get_device_id(#[handle(KernelPlace)] place: *mut ffi::PD_Place) -> i8;
+
+        /// Gets the stream that a kernel queues its work on.
+        ///
+        /// The stream is from the plugin's `create_stream`, and belongs to Paddle. Throws if the
+        /// context is of a kind of device that this build of Paddle does not have.
+        #[import(c"PD_DeviceContextGetStream", returns(handle device::Stream))]
+        fn device_context_get_stream(
+            #[const_handle(DeviceContext)] ctx: *const ffi::PD_DeviceContext,
+            #[status] status: device::Status,
+        ) -> device::ffi::C_Stream;
+
+        /// Allocates an output tensor and sets its data type.
+        ///
+        /// Memory that the tensor already holds is kept if it is large enough and of the right place. The
+        /// shape has to be set before; for the outputs of a kernel it is. Throws if the device has no
+        /// memory left, if `dtype` is not a data type, or if `size` is not 0 and smaller than the shape
+        /// needs (on the host, `size` is then ignored).
+        #[import(c"PD_DeviceContextAllocateTensor", returns)]
+        fn device_context_allocate_tensor(
+            #[const_handle(DeviceContext)] ctx: *const ffi::PD_DeviceContext,
+            #[handle(Tensor)] tensor: *mut ffi::PD_Tensor,
+            size: usize,
+            dtype: device::DataType,
+            #[status] status: device::Status,
+        ) -> *mut c_void;
+
+        /// Sets the seed of the device's random number generator.
+        ///
+        /// The status is always `success`, and a null `ctx` is not caught. Throws if the context has no generator.
+        #[import(c"PD_DeviceContextSetSeed")]
+        fn device_context_set_seed(
+            #[const_handle(DeviceContext)] ctx: *const ffi::PD_DeviceContext,
+            seed: u64,
+            #[status] status: device::Status,
+        );
+
+        /// Gets the seed of the device's random number generator.
+        ///
+        /// The status is always `success`, and a null `ctx` is not caught. Throws if the context has no generator.
+        #[import(c"PD_DeviceContextGetSeed", returns)]
+        fn device_context_get_seed(
+            #[const_handle(DeviceContext)] ctx: *const ffi::PD_DeviceContext,
+            #[status] status: device::Status,
+        ) -> u64;
+
+        /// Draws a random number from the device's generator.
+        ///
+        /// Advances the generator, so that two calls differ; what kernels take as their own seed when the user
+        /// gave none. The status is always `success`, and a null `ctx` is not caught. Throws if the context has no
+        /// generator.
+        #[import(c"PD_DeviceContextGetRandom", returns)]
+        fn device_context_get_random(
+            #[const_handle(DeviceContext)] ctx: *const ffi::PD_DeviceContext,
+            #[status] status: device::Status,
+        ) -> u64;
+
+        /// Frees a list of pointers.
+        ///
+        /// Frees the array, not what the pointers point to.
+        #[import(c"PD_DeletePointerList")]
+        fn delete_pointer_list(list: ffi::PD_List);
+
+        /// Frees a list of bytes.
+        ///
+        /// Lists of truth values are lists of bytes.
+        #[import(c"PD_DeleteUInt8List")]
+        fn delete_uint8_list(list: ffi::PD_List);
+
+        /// Frees a list of 64-bit integers.
+        ///
+        /// The lists of `tensor_get_lod` are freed with it too. Lists that the attribute getters return are
+        /// borrowed and must not be.
+        #[import(c"PD_DeleteInt64List")]
+        fn delete_int64_list(list: ffi::PD_List);
+
+        /// Frees a list of 32-bit integers.
+        ///
+        /// No function of this interface makes such a list for the caller.
+        #[import(c"PD_DeleteInt32List")]
+        fn delete_int32_list(list: ffi::PD_List);
+
+        /// Frees a list of double-precision numbers.
+        ///
+        /// No function of this interface makes such a list for the caller.
+        #[import(c"PD_DeleteFloat64List")]
+        fn delete_float64_list(list: ffi::PD_List);
+
+        /// Frees a list of single-precision numbers.
+        ///
+        /// No function of this interface makes such a list for the caller.
+        #[import(c"PD_DeleteFloat32List")]
+        fn delete_float32_list(list: ffi::PD_List);
+
+        /// Adds a call of the device's runtime to a profile.
+        ///
+        /// The event is copied, so it may go after the call. May throw if memory runs out.
+        #[import(c"profiler_add_runtime_trace_event")]
+        fn profiler_add_runtime_trace_event(
+            #[handle(device::Profiler)] prof: device::ffi::C_Profiler,
+            event: *mut c_void,
+        );
+
+        /// Adds a kernel, copy or fill of the device to a profile.
+        ///
+        /// The event describes a kernel, a copy or a fill, and is linked to the runtime call that started
+        /// it by its correlation id. It is copied, so it may go after the call. May throw if memory runs
+        /// out.
+        #[import(c"profiler_add_device_trace_event")]
+        fn profiler_add_device_trace_event(
+            #[handle(device::Profiler)] prof: device::ffi::C_Profiler,
+            event: *mut c_void,
+        );
     }
 }

@@ -45,6 +45,6 @@ pub fn list(context: Context) -> TokenStream {
     let convention = convention(context);
     quote! {
         #[__list(forward)]
-        unsafe extern #convention { #(#functions)* }
+        { unsafe extern #convention { #(#functions)* } }
     }
 }

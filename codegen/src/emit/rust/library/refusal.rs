@@ -30,7 +30,7 @@ pub fn list(context: Context) -> TokenStream {
     let convention = convention(context);
     quote! {
         #[__list(tenon::refuse_functions)]
-        unsafe extern #convention { #(#functions)* }
+        { unsafe extern #convention { #(#functions)* } }
     }
 }
 

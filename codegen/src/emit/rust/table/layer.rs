@@ -203,9 +203,10 @@ fn method(context: Context, function: &Function) -> TokenStream {
     let call = quote!(#called(__below, #(#passed),*));
     let (words, body) = match (updates.is_empty(), is_fallible(context, function)) {
         (true, _) => (quote!(_), quote! { #call }),
-        (false, true) if is_read => {
-            (quote!(__words), quote! { let __returned = #call?; #updates ::core::result::Result::Ok(__returned) })
-        }
+        (false, true) if is_read => (
+            quote!(__words),
+            quote! { let __returned = #call?; #updates ::core::result::Result::Ok(__returned) },
+        ),
         // The result cannot be represented in 64 bits.
         (false, true) => (
             quote!(__words),

@@ -1,6 +1,5 @@
-//! Lists of declarations for macros. Formatters leave the arguments of a macro as they are, so a list is a foreign block
-//! with the attribute `#[__list(name)]` until it is printed or compiled: then it is a call of the macro `name` with the
-//! block.
+//! Lists of declarations for macros. Formatters leave the arguments of a macro as they are, so a list is a block of items
+//! with the attribute `#[__list(name)]` until it is printed or compiled: then it is a call of the macro `name`.
 //!
 //! No name of a spec begins with `__`, so such an attribute is always a marker.
 
@@ -21,9 +20,8 @@ pub fn expand(tokens: TokenStream) -> TokenStream {
                     continue;
                 };
                 rest.next();
-                // `unsafe extern "C" { … }`
-                let block: TokenStream = rest.by_ref().take(4).collect();
-                expanded.extend(quote! { ::#name! { #block } });
+                expanded.extend(quote! { ::#name! });
+                expanded.extend(rest.next());
             }
             (TokenTree::Group(group), _) => expanded.extend([TokenTree::Group(map_group(group, expand))]),
             _ => expanded.extend([token]),
@@ -44,15 +42,14 @@ fn named(attribute: TokenStream) -> Option<TokenStream> {
 /// The line behind the marker of a printed list.
 const MODULE: &str = "mod __list {";
 
-/// Returns the name and the block of the list that begins here, and its number of tokens.
+/// Returns the name and the items of the list that begins here, and its number of tokens.
 pub fn first(tokens: &[TokenTree]) -> Option<(String, TokenStream, usize)> {
     match tokens {
-        // `unsafe extern "C" { … }`
-        [TokenTree::Punct(hash), TokenTree::Group(attribute), block @ ..]
-            if hash.as_char() == '#' && block.len() >= 4 =>
+        [TokenTree::Punct(hash), TokenTree::Group(attribute), TokenTree::Group(items), ..]
+            if hash.as_char() == '#' =>
         {
             let name = named(attribute.stream())?.to_string().replace(' ', "");
-            Some((name, block[..4].iter().cloned().collect(), 6))
+            Some((name, items.stream(), 3))
         }
         _ => None,
     }
@@ -87,7 +84,7 @@ mod tests {
     #[test]
     fn list_in_a_module_is_a_call_of_the_macro_for_a_compiler() {
         let code: TokenStream =
-            "mod m { #[doc = \"a\"] #[__list(kit::call)] unsafe extern \"C\" { fn f(); } }"
+            "mod m { #[doc = \"a\"] #[__list(kit::call)] { unsafe extern \"C\" { fn f(); } } }"
                 .parse()
                 .expect("valid tokens");
         let expected: TokenStream =

@@ -2,1132 +2,324 @@
 
 use super::{
     AlgKind, Attributes, DnnlStatus, ElementType, Engine, EngineKind, Error, ExecutionStream, FormatTag,
-    Memory, MemoryDesc, Primitive, PrimitiveDesc, PropKind, Query, Result, ScratchpadMode, ffi,
+    Memory, MemoryDesc, Primitive, PrimitiveDesc, PropKind, Query, ScratchpadMode, ffi,
 };
-use core::ffi::{CStr, c_void};
-use core::mem::MaybeUninit;
-use tenon::support;
+use core::ffi::c_void;
 
-/// The part of oneDNN that the CPU device calls, if the library is there.
-///
-/// oneDNN computes convolutions, products of matrices and other operators of neural networks on a CPU. The operators of
-/// the CPU device use it if it is there.
-///
-/// **Location of the symbols.** They are in `libdnnl.so.3`, which every PaddlePaddle wheel from 2.6 on contains and loads.
-///
-/// **Versions.** Every function is in 3.2.1, the version in PaddlePaddle 2.6.2, and later 3.x have them unchanged.
-///
-/// **Use.** A memory descriptor states dimensions, data type and layout. A primitive descriptor states a computation, and
-/// with descriptors of the layout `any` it chooses the layouts. A primitive is the code for it, which is expensive to make
-/// and may run any number of times, in several threads at once.
-///
-/// **Errors.** A function returns `success` or another value of `DnnlStatus`. Outputs are written on success only.
-///
-/// **Ownership.** The caller destroys all objects that functions create. Descriptors are copied when they are used.
-///
-/// **Sources.** Names, signatures and numbers are those of the published headers of 3.2.
-#[derive(Clone, Copy, Debug)]
-#[allow(clippy::type_complexity, reason = "the ABI has that many parameters")]
-pub struct OneDnn {
-    version: Option<unsafe extern "C" fn() -> *const ffi::dnnl_version_t>,
-    engine_create: Option<unsafe extern "C" fn(*mut ffi::dnnl_engine_t, EngineKind, usize) -> DnnlStatus>,
-    engine_destroy: Option<unsafe extern "C" fn(ffi::dnnl_engine_t) -> DnnlStatus>,
-    stream_create:
-        Option<unsafe extern "C" fn(*mut ffi::dnnl_stream_t, ffi::dnnl_engine_t, u32) -> DnnlStatus>,
-    stream_destroy: Option<unsafe extern "C" fn(ffi::dnnl_stream_t) -> DnnlStatus>,
-    memory_desc_create_with_strides: Option<
-        unsafe extern "C" fn(
-            *mut ffi::dnnl_memory_desc_t,
-            i32,
-            *const i64,
-            ElementType,
-            *const i64,
-        ) -> DnnlStatus,
-    >,
-    memory_desc_create_with_tag: Option<
-        unsafe extern "C" fn(
-            *mut ffi::dnnl_memory_desc_t,
-            i32,
-            *const i64,
-            ElementType,
-            FormatTag,
-        ) -> DnnlStatus,
-    >,
-    memory_desc_destroy: Option<unsafe extern "C" fn(ffi::dnnl_memory_desc_t) -> DnnlStatus>,
-    memory_desc_clone: Option<
-        unsafe extern "C" fn(*mut ffi::dnnl_memory_desc_t, ffi::const_dnnl_memory_desc_t) -> DnnlStatus,
-    >,
-    memory_desc_equal:
-        Option<unsafe extern "C" fn(ffi::const_dnnl_memory_desc_t, ffi::const_dnnl_memory_desc_t) -> i32>,
-    memory_desc_get_size: Option<unsafe extern "C" fn(ffi::const_dnnl_memory_desc_t) -> usize>,
-    memory_create: Option<
-        unsafe extern "C" fn(
-            *mut ffi::dnnl_memory_t,
-            ffi::const_dnnl_memory_desc_t,
-            ffi::dnnl_engine_t,
-            *mut c_void,
-        ) -> DnnlStatus,
-    >,
-    memory_destroy: Option<unsafe extern "C" fn(ffi::dnnl_memory_t) -> DnnlStatus>,
-    primitive_attr_create: Option<unsafe extern "C" fn(*mut ffi::dnnl_primitive_attr_t) -> DnnlStatus>,
-    primitive_attr_destroy: Option<unsafe extern "C" fn(ffi::dnnl_primitive_attr_t) -> DnnlStatus>,
-    primitive_attr_set_scratchpad_mode:
-        Option<unsafe extern "C" fn(ffi::dnnl_primitive_attr_t, ScratchpadMode) -> DnnlStatus>,
-    primitive_desc_destroy: Option<unsafe extern "C" fn(ffi::dnnl_primitive_desc_t) -> DnnlStatus>,
-    primitive_desc_query:
-        Option<unsafe extern "C" fn(ffi::const_dnnl_primitive_desc_t, Query, i32, *mut c_void) -> DnnlStatus>,
-    primitive_desc_query_md: Option<
-        unsafe extern "C" fn(ffi::const_dnnl_primitive_desc_t, Query, i32) -> ffi::const_dnnl_memory_desc_t,
-    >,
-    reorder_primitive_desc_create: Option<
-        unsafe extern "C" fn(
-            *mut ffi::dnnl_primitive_desc_t,
-            ffi::const_dnnl_memory_desc_t,
-            ffi::dnnl_engine_t,
-            ffi::const_dnnl_memory_desc_t,
-            ffi::dnnl_engine_t,
-            ffi::const_dnnl_primitive_attr_t,
-        ) -> DnnlStatus,
-    >,
-    primitive_create: Option<
-        unsafe extern "C" fn(*mut ffi::dnnl_primitive_t, ffi::const_dnnl_primitive_desc_t) -> DnnlStatus,
-    >,
-    primitive_execute: Option<
-        unsafe extern "C" fn(
-            ffi::const_dnnl_primitive_t,
-            ffi::dnnl_stream_t,
-            i32,
-            *const ffi::dnnl_exec_arg_t,
-        ) -> DnnlStatus,
-    >,
-    primitive_destroy: Option<unsafe extern "C" fn(ffi::dnnl_primitive_t) -> DnnlStatus>,
-    convolution_forward_primitive_desc_create: Option<
-        unsafe extern "C" fn(
-            *mut ffi::dnnl_primitive_desc_t,
-            ffi::dnnl_engine_t,
-            PropKind,
-            AlgKind,
-            ffi::const_dnnl_memory_desc_t,
-            ffi::const_dnnl_memory_desc_t,
-            ffi::const_dnnl_memory_desc_t,
-            ffi::const_dnnl_memory_desc_t,
-            *const i64,
-            *const i64,
-            *const i64,
-            *const i64,
-            ffi::const_dnnl_primitive_attr_t,
-        ) -> DnnlStatus,
-    >,
-    convolution_backward_data_primitive_desc_create: Option<
-        unsafe extern "C" fn(
-            *mut ffi::dnnl_primitive_desc_t,
-            ffi::dnnl_engine_t,
-            AlgKind,
-            ffi::const_dnnl_memory_desc_t,
-            ffi::const_dnnl_memory_desc_t,
-            ffi::const_dnnl_memory_desc_t,
-            *const i64,
-            *const i64,
-            *const i64,
-            *const i64,
-            ffi::const_dnnl_primitive_desc_t,
-            ffi::const_dnnl_primitive_attr_t,
-        ) -> DnnlStatus,
-    >,
-    convolution_backward_weights_primitive_desc_create: Option<
-        unsafe extern "C" fn(
-            *mut ffi::dnnl_primitive_desc_t,
-            ffi::dnnl_engine_t,
-            AlgKind,
-            ffi::const_dnnl_memory_desc_t,
-            ffi::const_dnnl_memory_desc_t,
-            ffi::const_dnnl_memory_desc_t,
-            ffi::const_dnnl_memory_desc_t,
-            *const i64,
-            *const i64,
-            *const i64,
-            *const i64,
-            ffi::const_dnnl_primitive_desc_t,
-            ffi::const_dnnl_primitive_attr_t,
-        ) -> DnnlStatus,
-    >,
-    matmul_primitive_desc_create: Option<
-        unsafe extern "C" fn(
-            *mut ffi::dnnl_primitive_desc_t,
-            ffi::dnnl_engine_t,
-            ffi::const_dnnl_memory_desc_t,
-            ffi::const_dnnl_memory_desc_t,
-            ffi::const_dnnl_memory_desc_t,
-            ffi::const_dnnl_memory_desc_t,
-            ffi::const_dnnl_primitive_attr_t,
-        ) -> DnnlStatus,
-    >,
-    sgemm: Option<
-        unsafe extern "C" fn(
-            i8,
-            i8,
-            i64,
-            i64,
-            i64,
-            f32,
-            *const f32,
-            i64,
-            *const f32,
-            i64,
-            f32,
-            *mut f32,
-            i64,
-        ) -> DnnlStatus,
-    >,
-}
+tenon::import_functions! {
+    /// The part of oneDNN that the CPU device calls, if the library is there.
+    ///
+    /// oneDNN computes convolutions, products of matrices and other operators of neural networks on a CPU. The operators of
+    /// the CPU device use it if it is there.
+    ///
+    /// **Location of the symbols.** They are in `libdnnl.so.3`, which every PaddlePaddle wheel from 2.6 on contains and loads.
+    ///
+    /// **Versions.** Every function is in 3.2.1, the version in PaddlePaddle 2.6.2, and later 3.x have them unchanged.
+    ///
+    /// **Use.** A memory descriptor states dimensions, data type and layout. A primitive descriptor states a computation, and
+    /// with descriptors of the layout `any` it chooses the layouts. A primitive is the code for it, which is expensive to make
+    /// and may run any number of times, in several threads at once.
+    ///
+    /// **Errors.** A function returns `success` or another value of `DnnlStatus`. Outputs are written on success only.
+    ///
+    /// **Ownership.** The caller destroys all objects that functions create. Descriptors are copied when they are used.
+    ///
+    /// **Sources.** Names, signatures and numbers are those of the published headers of 3.2.
+    pub struct OneDnn;
+    type Failure = Error;
+    const LIBRARIES: &'static [&'static str] = &["libdnnl.so.3"];
+    unsafe extern "C" {
+        /// Returns the version of the library.
+        ///
+        /// The struct belongs to the library.
+        #[import(c"dnnl_version", returns)]
+        fn version() -> *const ffi::dnnl_version_t;
 
-#[allow(clippy::too_many_arguments, reason = "the ABI has that many")]
-impl OneDnn {
-    /// Libraries that export the symbols, in the order of lookup.
-    pub const LIBRARIES: &'static [&'static str] = &["libdnnl.so.3"];
+        /// Creates an engine.
+        ///
+        /// Engines of the same kind and index can be used together.
+        #[import(c"dnnl_engine_create", checked)]
+        fn engine_create(
+            #[out(handle Engine)] engine: ffi::dnnl_engine_t,
+            kind: EngineKind,
+            index: usize,
+        ) -> DnnlStatus;
 
-    /// Looks every symbol up. Symbols that are not found are absent.
-    ///
-    /// # Safety
-    /// `look_up` returns null, or the function of that name in a host of the
-    /// releases that the spec describes, and stays loaded as long as this struct is used.
-    pub unsafe fn load(mut look_up: impl FnMut(&CStr) -> *mut c_void) -> Self {
-        // SAFETY: the caller promises that a symbol of a name has this signature; null becomes
-        // `None`.
-        unsafe {
-            Self {
-                version: support::function(look_up(c"dnnl_version")),
-                engine_create: support::function(look_up(c"dnnl_engine_create")),
-                engine_destroy: support::function(look_up(c"dnnl_engine_destroy")),
-                stream_create: support::function(look_up(c"dnnl_stream_create")),
-                stream_destroy: support::function(look_up(c"dnnl_stream_destroy")),
-                memory_desc_create_with_strides: support::function(look_up(
-                    c"dnnl_memory_desc_create_with_strides",
-                )),
-                memory_desc_create_with_tag: support::function(look_up(c"dnnl_memory_desc_create_with_tag")),
-                memory_desc_destroy: support::function(look_up(c"dnnl_memory_desc_destroy")),
-                memory_desc_clone: support::function(look_up(c"dnnl_memory_desc_clone")),
-                memory_desc_equal: support::function(look_up(c"dnnl_memory_desc_equal")),
-                memory_desc_get_size: support::function(look_up(c"dnnl_memory_desc_get_size")),
-                memory_create: support::function(look_up(c"dnnl_memory_create")),
-                memory_destroy: support::function(look_up(c"dnnl_memory_destroy")),
-                primitive_attr_create: support::function(look_up(c"dnnl_primitive_attr_create")),
-                primitive_attr_destroy: support::function(look_up(c"dnnl_primitive_attr_destroy")),
-                primitive_attr_set_scratchpad_mode: support::function(look_up(
-                    c"dnnl_primitive_attr_set_scratchpad_mode",
-                )),
-                primitive_desc_destroy: support::function(look_up(c"dnnl_primitive_desc_destroy")),
-                primitive_desc_query: support::function(look_up(c"dnnl_primitive_desc_query")),
-                primitive_desc_query_md: support::function(look_up(c"dnnl_primitive_desc_query_md")),
-                reorder_primitive_desc_create: support::function(look_up(
-                    c"dnnl_reorder_primitive_desc_create",
-                )),
-                primitive_create: support::function(look_up(c"dnnl_primitive_create")),
-                primitive_execute: support::function(look_up(c"dnnl_primitive_execute")),
-                primitive_destroy: support::function(look_up(c"dnnl_primitive_destroy")),
-                convolution_forward_primitive_desc_create: support::function(look_up(
-                    c"dnnl_convolution_forward_primitive_desc_create",
-                )),
-                convolution_backward_data_primitive_desc_create: support::function(look_up(
-                    c"dnnl_convolution_backward_data_primitive_desc_create",
-                )),
-                convolution_backward_weights_primitive_desc_create: support::function(look_up(
-                    c"dnnl_convolution_backward_weights_primitive_desc_create",
-                )),
-                matmul_primitive_desc_create: support::function(look_up(
-                    c"dnnl_matmul_primitive_desc_create",
-                )),
-                sgemm: support::function(look_up(c"dnnl_sgemm")),
-            }
-        }
-    }
+        /// Destroys an engine.
+        ///
+        /// The caller has destroyed the objects that use it.
+        #[import(c"dnnl_engine_destroy", checked)]
+        fn engine_destroy(#[handle(Engine)] engine: ffi::dnnl_engine_t) -> DnnlStatus;
 
-    /// Returns the names of the symbols that were not found.
-    pub fn missing(&self) -> Vec<&'static str> {
-        let mut missing = Vec::new();
-        if self.version.is_none() {
-            missing.push("dnnl_version");
-        }
-        if self.engine_create.is_none() {
-            missing.push("dnnl_engine_create");
-        }
-        if self.engine_destroy.is_none() {
-            missing.push("dnnl_engine_destroy");
-        }
-        if self.stream_create.is_none() {
-            missing.push("dnnl_stream_create");
-        }
-        if self.stream_destroy.is_none() {
-            missing.push("dnnl_stream_destroy");
-        }
-        if self.memory_desc_create_with_strides.is_none() {
-            missing.push("dnnl_memory_desc_create_with_strides");
-        }
-        if self.memory_desc_create_with_tag.is_none() {
-            missing.push("dnnl_memory_desc_create_with_tag");
-        }
-        if self.memory_desc_destroy.is_none() {
-            missing.push("dnnl_memory_desc_destroy");
-        }
-        if self.memory_desc_clone.is_none() {
-            missing.push("dnnl_memory_desc_clone");
-        }
-        if self.memory_desc_equal.is_none() {
-            missing.push("dnnl_memory_desc_equal");
-        }
-        if self.memory_desc_get_size.is_none() {
-            missing.push("dnnl_memory_desc_get_size");
-        }
-        if self.memory_create.is_none() {
-            missing.push("dnnl_memory_create");
-        }
-        if self.memory_destroy.is_none() {
-            missing.push("dnnl_memory_destroy");
-        }
-        if self.primitive_attr_create.is_none() {
-            missing.push("dnnl_primitive_attr_create");
-        }
-        if self.primitive_attr_destroy.is_none() {
-            missing.push("dnnl_primitive_attr_destroy");
-        }
-        if self.primitive_attr_set_scratchpad_mode.is_none() {
-            missing.push("dnnl_primitive_attr_set_scratchpad_mode");
-        }
-        if self.primitive_desc_destroy.is_none() {
-            missing.push("dnnl_primitive_desc_destroy");
-        }
-        if self.primitive_desc_query.is_none() {
-            missing.push("dnnl_primitive_desc_query");
-        }
-        if self.primitive_desc_query_md.is_none() {
-            missing.push("dnnl_primitive_desc_query_md");
-        }
-        if self.reorder_primitive_desc_create.is_none() {
-            missing.push("dnnl_reorder_primitive_desc_create");
-        }
-        if self.primitive_create.is_none() {
-            missing.push("dnnl_primitive_create");
-        }
-        if self.primitive_execute.is_none() {
-            missing.push("dnnl_primitive_execute");
-        }
-        if self.primitive_destroy.is_none() {
-            missing.push("dnnl_primitive_destroy");
-        }
-        if self.convolution_forward_primitive_desc_create.is_none() {
-            missing.push("dnnl_convolution_forward_primitive_desc_create");
-        }
-        if self.convolution_backward_data_primitive_desc_create.is_none() {
-            missing.push("dnnl_convolution_backward_data_primitive_desc_create");
-        }
-        if self.convolution_backward_weights_primitive_desc_create.is_none() {
-            missing.push("dnnl_convolution_backward_weights_primitive_desc_create");
-        }
-        if self.matmul_primitive_desc_create.is_none() {
-            missing.push("dnnl_matmul_primitive_desc_create");
-        }
-        if self.sgemm.is_none() {
-            missing.push("dnnl_sgemm");
-        }
-        missing
-    }
+        /// Creates a stream.
+        ///
+        /// A stream belongs to one thread at a time.
+        #[import(c"dnnl_stream_create", checked)]
+        fn stream_create(
+            #[out(handle ExecutionStream)] stream: ffi::dnnl_stream_t,
+            #[handle(Engine)] engine: ffi::dnnl_engine_t,
+            flags: u32,
+        ) -> DnnlStatus;
 
-    /// Returns the version of the library.
-    ///
-    /// The struct belongs to the library.
-    ///
-    /// # Errors
-    /// If the symbol is missing, or the host reports a failure.
-    ///
-    /// # Safety
-    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
-    pub unsafe fn version(&self) -> Result<*const ffi::dnnl_version_t> {
-        let callee = self.version.ok_or_else(|| Error::unsupported("version"))?;
-        // SAFETY: the caller's promise is handed on.
-        let returned = unsafe { callee() };
-        Ok(returned)
-    }
+        /// Destroys a stream.
+        ///
+        /// Its work is done.
+        #[import(c"dnnl_stream_destroy", checked)]
+        fn stream_destroy(#[handle(ExecutionStream)] stream: ffi::dnnl_stream_t) -> DnnlStatus;
 
-    /// Creates an engine.
-    ///
-    /// Engines of the same kind and index can be used together.
-    ///
-    /// # Errors
-    /// If the symbol is missing, or the host reports a failure.
-    ///
-    /// # Safety
-    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
-    pub unsafe fn engine_create(&self, kind: EngineKind, index: usize) -> Result<Engine> {
-        let callee = self.engine_create.ok_or_else(|| Error::unsupported("engine_create"))?;
-        let mut engine = MaybeUninit::zeroed();
-        // SAFETY: the caller's promise is handed on.
-        let returned = unsafe { callee(engine.as_mut_ptr(), kind, index) };
-        if tenon::StatusCode::code(returned) != 0 {
-            return Err(Error::new(returned, concat!("the library refused `", "engine_create", "`")));
-        }
+        /// Describes a tensor with strides.
+        ///
+        /// Each dimension has a length and a distance between neighbours.
+        #[import(c"dnnl_memory_desc_create_with_strides", checked)]
+        fn memory_desc_create_with_strides(
+            #[out(handle MemoryDesc)] memory_desc: ffi::dnnl_memory_desc_t,
+            ndims: i32,
+            dims: *const i64,
+            data_type: ElementType,
+            strides: *const i64,
+        ) -> DnnlStatus;
 
-        // SAFETY: zero is a value of the type, and the function may have written another.
-        let engine = unsafe { engine.assume_init() };
-        Ok(Engine::from_raw(engine))
-    }
+        /// Describes a tensor with a named layout.
+        ///
+        /// With the layout `any` a primitive descriptor chooses one.
+        #[import(c"dnnl_memory_desc_create_with_tag", checked)]
+        fn memory_desc_create_with_tag(
+            #[out(handle MemoryDesc)] memory_desc: ffi::dnnl_memory_desc_t,
+            ndims: i32,
+            dims: *const i64,
+            data_type: ElementType,
+            tag: FormatTag,
+        ) -> DnnlStatus;
 
-    /// Destroys an engine.
-    ///
-    /// The caller has destroyed the objects that use it.
-    ///
-    /// # Errors
-    /// If the symbol is missing, or the host reports a failure.
-    ///
-    /// # Safety
-    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
-    pub unsafe fn engine_destroy(&self, engine: Engine) -> Result<()> {
-        let callee = self.engine_destroy.ok_or_else(|| Error::unsupported("engine_destroy"))?;
-        // SAFETY: the caller's promise is handed on.
-        let returned = unsafe { callee(engine.as_raw()) };
-        if tenon::StatusCode::code(returned) != 0 {
-            return Err(Error::new(returned, concat!("the library refused `", "engine_destroy", "`")));
-        }
-        Ok(())
-    }
+        /// Destroys a memory descriptor.
+        ///
+        /// Objects that were made with it stay valid.
+        #[import(c"dnnl_memory_desc_destroy", checked)]
+        fn memory_desc_destroy(#[handle(MemoryDesc)] memory_desc: ffi::dnnl_memory_desc_t) -> DnnlStatus;
 
-    /// Creates a stream.
-    ///
-    /// A stream belongs to one thread at a time.
-    ///
-    /// # Errors
-    /// If the symbol is missing, or the host reports a failure.
-    ///
-    /// # Safety
-    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
-    pub unsafe fn stream_create(&self, engine: Engine, flags: u32) -> Result<ExecutionStream> {
-        let callee = self.stream_create.ok_or_else(|| Error::unsupported("stream_create"))?;
-        let mut stream = MaybeUninit::zeroed();
-        // SAFETY: the caller's promise is handed on.
-        let returned = unsafe { callee(stream.as_mut_ptr(), engine.as_raw(), flags) };
-        if tenon::StatusCode::code(returned) != 0 {
-            return Err(Error::new(returned, concat!("the library refused `", "stream_create", "`")));
-        }
+        /// Copies a memory descriptor.
+        ///
+        /// The copy is independent of the descriptor and of what that belongs to.
+        #[import(c"dnnl_memory_desc_clone", checked)]
+        fn memory_desc_clone(
+            #[out(handle MemoryDesc)] memory_desc: ffi::dnnl_memory_desc_t,
+            #[const_handle(MemoryDesc)] existing_memory_desc: ffi::const_dnnl_memory_desc_t,
+        ) -> DnnlStatus;
 
-        // SAFETY: zero is a value of the type, and the function may have written another.
-        let stream = unsafe { stream.assume_init() };
-        Ok(ExecutionStream::from_raw(stream))
-    }
+        /// Compares two memory descriptors.
+        ///
+        /// Equal descriptors have the same layout, so that a tensor needs no copy.
+        #[import(c"dnnl_memory_desc_equal", returns)]
+        fn memory_desc_equal(
+            #[const_handle(MemoryDesc)] lhs: ffi::const_dnnl_memory_desc_t,
+            #[const_handle(MemoryDesc)] rhs: ffi::const_dnnl_memory_desc_t,
+        ) -> i32;
 
-    /// Destroys a stream.
-    ///
-    /// Its work is done.
-    ///
-    /// # Errors
-    /// If the symbol is missing, or the host reports a failure.
-    ///
-    /// # Safety
-    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
-    pub unsafe fn stream_destroy(&self, stream: ExecutionStream) -> Result<()> {
-        let callee = self.stream_destroy.ok_or_else(|| Error::unsupported("stream_destroy"))?;
-        // SAFETY: the caller's promise is handed on.
-        let returned = unsafe { callee(stream.as_raw()) };
-        if tenon::StatusCode::code(returned) != 0 {
-            return Err(Error::new(returned, concat!("the library refused `", "stream_destroy", "`")));
-        }
-        Ok(())
-    }
+        /// Returns the size of a tensor.
+        ///
+        /// It includes the padding of blocked layouts.
+        #[import(c"dnnl_memory_desc_get_size", returns)]
+        fn memory_desc_get_size(
+            #[const_handle(MemoryDesc)] memory_desc: ffi::const_dnnl_memory_desc_t,
+        ) -> usize;
 
-    /// Describes a tensor with strides.
-    ///
-    /// Each dimension has a length and a distance between neighbours.
-    ///
-    /// # Errors
-    /// If the symbol is missing, or the host reports a failure.
-    ///
-    /// # Safety
-    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
-    pub unsafe fn memory_desc_create_with_strides(
-        &self,
-        ndims: i32,
-        dims: *const i64,
-        data_type: ElementType,
-        strides: *const i64,
-    ) -> Result<MemoryDesc> {
-        let callee = self
-            .memory_desc_create_with_strides
-            .ok_or_else(|| Error::unsupported("memory_desc_create_with_strides"))?;
-        let mut memory_desc = MaybeUninit::zeroed();
-        // SAFETY: the caller's promise is handed on.
-        let returned = unsafe { callee(memory_desc.as_mut_ptr(), ndims, dims, data_type, strides) };
-        if tenon::StatusCode::code(returned) != 0 {
-            return Err(Error::new(
-                returned,
-                concat!("the library refused `", "memory_desc_create_with_strides", "`"),
-            ));
-        }
+        /// Creates a memory object.
+        ///
+        /// The memory at the address belongs to the caller.
+        #[import(c"dnnl_memory_create", checked)]
+        fn memory_create(
+            #[out(handle Memory)] memory: ffi::dnnl_memory_t,
+            #[const_handle(MemoryDesc)] memory_desc: ffi::const_dnnl_memory_desc_t,
+            #[handle(Engine)] engine: ffi::dnnl_engine_t,
+            handle: *mut c_void,
+        ) -> DnnlStatus;
 
-        // SAFETY: zero is a value of the type, and the function may have written another.
-        let memory_desc = unsafe { memory_desc.assume_init() };
-        Ok(MemoryDesc::from_raw(memory_desc))
-    }
+        /// Destroys a memory object.
+        ///
+        /// Does not free the memory at its address.
+        #[import(c"dnnl_memory_destroy", checked)]
+        fn memory_destroy(#[handle(Memory)] memory: ffi::dnnl_memory_t) -> DnnlStatus;
 
-    /// Describes a tensor with a named layout.
-    ///
-    /// With the layout `any` a primitive descriptor chooses one.
-    ///
-    /// # Errors
-    /// If the symbol is missing, or the host reports a failure.
-    ///
-    /// # Safety
-    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
-    pub unsafe fn memory_desc_create_with_tag(
-        &self,
-        ndims: i32,
-        dims: *const i64,
-        data_type: ElementType,
-        tag: FormatTag,
-    ) -> Result<MemoryDesc> {
-        let callee = self
-            .memory_desc_create_with_tag
-            .ok_or_else(|| Error::unsupported("memory_desc_create_with_tag"))?;
-        let mut memory_desc = MaybeUninit::zeroed();
-        // SAFETY: the caller's promise is handed on.
-        let returned = unsafe { callee(memory_desc.as_mut_ptr(), ndims, dims, data_type, tag) };
-        if tenon::StatusCode::code(returned) != 0 {
-            return Err(Error::new(
-                returned,
-                concat!("the library refused `", "memory_desc_create_with_tag", "`"),
-            ));
-        }
+        /// Creates attributes.
+        ///
+        /// They have default values.
+        #[import(c"dnnl_primitive_attr_create", checked)]
+        fn primitive_attr_create(#[out(handle Attributes)] attr: ffi::dnnl_primitive_attr_t) -> DnnlStatus;
 
-        // SAFETY: zero is a value of the type, and the function may have written another.
-        let memory_desc = unsafe { memory_desc.assume_init() };
-        Ok(MemoryDesc::from_raw(memory_desc))
-    }
+        /// Destroys attributes.
+        ///
+        /// Primitive descriptors that were made with them stay valid.
+        #[import(c"dnnl_primitive_attr_destroy", checked)]
+        fn primitive_attr_destroy(#[handle(Attributes)] attr: ffi::dnnl_primitive_attr_t) -> DnnlStatus;
 
-    /// Destroys a memory descriptor.
-    ///
-    /// Objects that were made with it stay valid.
-    ///
-    /// # Errors
-    /// If the symbol is missing, or the host reports a failure.
-    ///
-    /// # Safety
-    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
-    pub unsafe fn memory_desc_destroy(&self, memory_desc: MemoryDesc) -> Result<()> {
-        let callee = self.memory_desc_destroy.ok_or_else(|| Error::unsupported("memory_desc_destroy"))?;
-        // SAFETY: the caller's promise is handed on.
-        let returned = unsafe { callee(memory_desc.as_raw()) };
-        if tenon::StatusCode::code(returned) != 0 {
-            return Err(Error::new(returned, concat!("the library refused `", "memory_desc_destroy", "`")));
-        }
-        Ok(())
-    }
+        /// Sets who provides memory for intermediate results.
+        ///
+        /// A primitive with memory of its caller can run in several threads at once.
+        #[import(c"dnnl_primitive_attr_set_scratchpad_mode", checked)]
+        fn primitive_attr_set_scratchpad_mode(
+            #[handle(Attributes)] attr: ffi::dnnl_primitive_attr_t,
+            mode: ScratchpadMode,
+        ) -> DnnlStatus;
 
-    /// Copies a memory descriptor.
-    ///
-    /// The copy is independent of the descriptor and of what that belongs to.
-    ///
-    /// # Errors
-    /// If the symbol is missing, or the host reports a failure.
-    ///
-    /// # Safety
-    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
-    pub unsafe fn memory_desc_clone(&self, existing_memory_desc: MemoryDesc) -> Result<MemoryDesc> {
-        let callee = self.memory_desc_clone.ok_or_else(|| Error::unsupported("memory_desc_clone"))?;
-        let mut memory_desc = MaybeUninit::zeroed();
-        // SAFETY: the caller's promise is handed on.
-        let returned =
-            unsafe { callee(memory_desc.as_mut_ptr(), existing_memory_desc.as_raw().cast_const()) };
-        if tenon::StatusCode::code(returned) != 0 {
-            return Err(Error::new(returned, concat!("the library refused `", "memory_desc_clone", "`")));
-        }
+        /// Destroys a primitive descriptor.
+        ///
+        /// Primitives that were made with it stay valid.
+        #[import(c"dnnl_primitive_desc_destroy", checked)]
+        fn primitive_desc_destroy(
+            #[handle(PrimitiveDesc)] primitive_desc: ffi::dnnl_primitive_desc_t,
+        ) -> DnnlStatus;
 
-        // SAFETY: zero is a value of the type, and the function may have written another.
-        let memory_desc = unsafe { memory_desc.assume_init() };
-        Ok(MemoryDesc::from_raw(memory_desc))
-    }
+        /// Reads a property of a primitive descriptor.
+        ///
+        /// A text belongs to the descriptor.
+        #[import(c"dnnl_primitive_desc_query", checked)]
+        fn primitive_desc_query(
+            #[const_handle(PrimitiveDesc)] primitive_desc: ffi::const_dnnl_primitive_desc_t,
+            what: Query,
+            index: i32,
+            result: *mut c_void,
+        ) -> DnnlStatus;
 
-    /// Compares two memory descriptors.
-    ///
-    /// Equal descriptors have the same layout, so that a tensor needs no copy.
-    ///
-    /// # Errors
-    /// If the symbol is missing, or the host reports a failure.
-    ///
-    /// # Safety
-    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
-    pub unsafe fn memory_desc_equal(&self, lhs: MemoryDesc, rhs: MemoryDesc) -> Result<i32> {
-        let callee = self.memory_desc_equal.ok_or_else(|| Error::unsupported("memory_desc_equal"))?;
-        // SAFETY: the caller's promise is handed on.
-        let returned = unsafe { callee(lhs.as_raw().cast_const(), rhs.as_raw().cast_const()) };
-        Ok(returned)
-    }
+        /// Returns a memory descriptor of a primitive descriptor.
+        ///
+        /// It belongs to the primitive descriptor.
+        #[import(c"dnnl_primitive_desc_query_md", returns(const_handle MemoryDesc))]
+        fn primitive_desc_query_md(
+            #[const_handle(PrimitiveDesc)] primitive_desc: ffi::const_dnnl_primitive_desc_t,
+            what: Query,
+            index: i32,
+        ) -> ffi::const_dnnl_memory_desc_t;
 
-    /// Returns the size of a tensor.
-    ///
-    /// It includes the padding of blocked layouts.
-    ///
-    /// # Errors
-    /// If the symbol is missing, or the host reports a failure.
-    ///
-    /// # Safety
-    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
-    pub unsafe fn memory_desc_get_size(&self, memory_desc: MemoryDesc) -> Result<usize> {
-        let callee = self.memory_desc_get_size.ok_or_else(|| Error::unsupported("memory_desc_get_size"))?;
-        // SAFETY: the caller's promise is handed on.
-        let returned = unsafe { callee(memory_desc.as_raw().cast_const()) };
-        Ok(returned)
-    }
+        /// Describes the copy of a tensor to another layout.
+        ///
+        /// Element types may differ too.
+        #[import(c"dnnl_reorder_primitive_desc_create", checked)]
+        fn reorder_primitive_desc_create(
+            #[out(handle PrimitiveDesc)] reorder_primitive_desc: ffi::dnnl_primitive_desc_t,
+            #[const_handle(MemoryDesc)] src_desc: ffi::const_dnnl_memory_desc_t,
+            #[handle(Engine)] src_engine: ffi::dnnl_engine_t,
+            #[const_handle(MemoryDesc)] dst_desc: ffi::const_dnnl_memory_desc_t,
+            #[handle(Engine)] dst_engine: ffi::dnnl_engine_t,
+            #[const_handle(Attributes)] attr: ffi::const_dnnl_primitive_attr_t,
+        ) -> DnnlStatus;
 
-    /// Creates a memory object.
-    ///
-    /// The memory at the address belongs to the caller.
-    ///
-    /// # Errors
-    /// If the symbol is missing, or the host reports a failure.
-    ///
-    /// # Safety
-    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
-    pub unsafe fn memory_create(
-        &self,
-        memory_desc: MemoryDesc,
-        engine: Engine,
-        handle: *mut c_void,
-    ) -> Result<Memory> {
-        let callee = self.memory_create.ok_or_else(|| Error::unsupported("memory_create"))?;
-        let mut memory = MaybeUninit::zeroed();
-        // SAFETY: the caller's promise is handed on.
-        let returned = unsafe {
-            callee(memory.as_mut_ptr(), memory_desc.as_raw().cast_const(), engine.as_raw(), handle)
-        };
-        if tenon::StatusCode::code(returned) != 0 {
-            return Err(Error::new(returned, concat!("the library refused `", "memory_create", "`")));
-        }
+        /// Creates a primitive.
+        ///
+        /// This generates machine code.
+        #[import(c"dnnl_primitive_create", checked)]
+        fn primitive_create(
+            #[out(handle Primitive)] primitive: ffi::dnnl_primitive_t,
+            #[const_handle(PrimitiveDesc)] primitive_desc: ffi::const_dnnl_primitive_desc_t,
+        ) -> DnnlStatus;
 
-        // SAFETY: zero is a value of the type, and the function may have written another.
-        let memory = unsafe { memory.assume_init() };
-        Ok(Memory::from_raw(memory))
-    }
+        /// Executes a primitive.
+        ///
+        /// It is done when the call returns.
+        #[import(c"dnnl_primitive_execute", checked)]
+        fn primitive_execute(
+            #[const_handle(Primitive)] primitive: ffi::const_dnnl_primitive_t,
+            #[handle(ExecutionStream)] stream: ffi::dnnl_stream_t,
+            nargs: i32,
+            args: *const ffi::dnnl_exec_arg_t,
+        ) -> DnnlStatus;
 
-    /// Destroys a memory object.
-    ///
-    /// Does not free the memory at its address.
-    ///
-    /// # Errors
-    /// If the symbol is missing, or the host reports a failure.
-    ///
-    /// # Safety
-    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
-    pub unsafe fn memory_destroy(&self, memory: Memory) -> Result<()> {
-        let callee = self.memory_destroy.ok_or_else(|| Error::unsupported("memory_destroy"))?;
-        // SAFETY: the caller's promise is handed on.
-        let returned = unsafe { callee(memory.as_raw()) };
-        if tenon::StatusCode::code(returned) != 0 {
-            return Err(Error::new(returned, concat!("the library refused `", "memory_destroy", "`")));
-        }
-        Ok(())
-    }
+        /// Destroys a primitive.
+        ///
+        /// No thread executes it.
+        #[import(c"dnnl_primitive_destroy", checked)]
+        fn primitive_destroy(#[handle(Primitive)] primitive: ffi::dnnl_primitive_t) -> DnnlStatus;
 
-    /// Creates attributes.
-    ///
-    /// They have default values.
-    ///
-    /// # Errors
-    /// If the symbol is missing, or the host reports a failure.
-    ///
-    /// # Safety
-    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
-    pub unsafe fn primitive_attr_create(&self) -> Result<Attributes> {
-        let callee = self.primitive_attr_create.ok_or_else(|| Error::unsupported("primitive_attr_create"))?;
-        let mut attr = MaybeUninit::zeroed();
-        // SAFETY: the caller's promise is handed on.
-        let returned = unsafe { callee(attr.as_mut_ptr()) };
-        if tenon::StatusCode::code(returned) != 0 {
-            return Err(Error::new(returned, concat!("the library refused `", "primitive_attr_create", "`")));
-        }
+        /// Describes a convolution.
+        ///
+        /// Layouts that are `any` are chosen.
+        #[import(c"dnnl_convolution_forward_primitive_desc_create", checked)]
+        fn convolution_forward_primitive_desc_create(
+            #[out(handle PrimitiveDesc)] primitive_desc: ffi::dnnl_primitive_desc_t,
+            #[handle(Engine)] engine: ffi::dnnl_engine_t,
+            prop_kind: PropKind,
+            alg_kind: AlgKind,
+            #[const_handle(MemoryDesc)] src_desc: ffi::const_dnnl_memory_desc_t,
+            #[const_handle(MemoryDesc)] weights_desc: ffi::const_dnnl_memory_desc_t,
+            #[const_handle(MemoryDesc)] bias_desc: ffi::const_dnnl_memory_desc_t,
+            #[const_handle(MemoryDesc)] dst_desc: ffi::const_dnnl_memory_desc_t,
+            strides: *const i64,
+            dilates: *const i64,
+            padding_l: *const i64,
+            padding_r: *const i64,
+            #[const_handle(Attributes)] attr: ffi::const_dnnl_primitive_attr_t,
+        ) -> DnnlStatus;
 
-        // SAFETY: zero is a value of the type, and the function may have written another.
-        let attr = unsafe { attr.assume_init() };
-        Ok(Attributes::from_raw(attr))
-    }
+        /// Describes the gradient of a convolution by its input.
+        ///
+        /// It is also a transposed convolution.
+        #[import(c"dnnl_convolution_backward_data_primitive_desc_create", checked)]
+        fn convolution_backward_data_primitive_desc_create(
+            #[out(handle PrimitiveDesc)] primitive_desc: ffi::dnnl_primitive_desc_t,
+            #[handle(Engine)] engine: ffi::dnnl_engine_t,
+            alg_kind: AlgKind,
+            #[const_handle(MemoryDesc)] diff_src_desc: ffi::const_dnnl_memory_desc_t,
+            #[const_handle(MemoryDesc)] weights_desc: ffi::const_dnnl_memory_desc_t,
+            #[const_handle(MemoryDesc)] diff_dst_desc: ffi::const_dnnl_memory_desc_t,
+            strides: *const i64,
+            dilates: *const i64,
+            padding_l: *const i64,
+            padding_r: *const i64,
+            #[const_handle(PrimitiveDesc)] hint_fwd_pd: ffi::const_dnnl_primitive_desc_t,
+            #[const_handle(Attributes)] attr: ffi::const_dnnl_primitive_attr_t,
+        ) -> DnnlStatus;
 
-    /// Destroys attributes.
-    ///
-    /// Primitive descriptors that were made with them stay valid.
-    ///
-    /// # Errors
-    /// If the symbol is missing, or the host reports a failure.
-    ///
-    /// # Safety
-    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
-    pub unsafe fn primitive_attr_destroy(&self, attr: Attributes) -> Result<()> {
-        let callee =
-            self.primitive_attr_destroy.ok_or_else(|| Error::unsupported("primitive_attr_destroy"))?;
-        // SAFETY: the caller's promise is handed on.
-        let returned = unsafe { callee(attr.as_raw()) };
-        if tenon::StatusCode::code(returned) != 0 {
-            return Err(Error::new(
-                returned,
-                concat!("the library refused `", "primitive_attr_destroy", "`"),
-            ));
-        }
-        Ok(())
-    }
+        /// Describes the gradient of a convolution by its filter.
+        ///
+        /// Gradients that are left out are not computed.
+        #[import(c"dnnl_convolution_backward_weights_primitive_desc_create", checked)]
+        fn convolution_backward_weights_primitive_desc_create(
+            #[out(handle PrimitiveDesc)] primitive_desc: ffi::dnnl_primitive_desc_t,
+            #[handle(Engine)] engine: ffi::dnnl_engine_t,
+            alg_kind: AlgKind,
+            #[const_handle(MemoryDesc)] src_desc: ffi::const_dnnl_memory_desc_t,
+            #[const_handle(MemoryDesc)] diff_weights_desc: ffi::const_dnnl_memory_desc_t,
+            #[const_handle(MemoryDesc)] diff_bias_desc: ffi::const_dnnl_memory_desc_t,
+            #[const_handle(MemoryDesc)] diff_dst_desc: ffi::const_dnnl_memory_desc_t,
+            strides: *const i64,
+            dilates: *const i64,
+            padding_l: *const i64,
+            padding_r: *const i64,
+            #[const_handle(PrimitiveDesc)] hint_fwd_pd: ffi::const_dnnl_primitive_desc_t,
+            #[const_handle(Attributes)] attr: ffi::const_dnnl_primitive_attr_t,
+        ) -> DnnlStatus;
 
-    /// Sets who provides memory for intermediate results.
-    ///
-    /// A primitive with memory of its caller can run in several threads at once.
-    ///
-    /// # Errors
-    /// If the symbol is missing, or the host reports a failure.
-    ///
-    /// # Safety
-    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
-    pub unsafe fn primitive_attr_set_scratchpad_mode(
-        &self,
-        attr: Attributes,
-        mode: ScratchpadMode,
-    ) -> Result<()> {
-        let callee = self
-            .primitive_attr_set_scratchpad_mode
-            .ok_or_else(|| Error::unsupported("primitive_attr_set_scratchpad_mode"))?;
-        // SAFETY: the caller's promise is handed on.
-        let returned = unsafe { callee(attr.as_raw(), mode) };
-        if tenon::StatusCode::code(returned) != 0 {
-            return Err(Error::new(
-                returned,
-                concat!("the library refused `", "primitive_attr_set_scratchpad_mode", "`"),
-            ));
-        }
-        Ok(())
-    }
+        /// Describes a product of matrices.
+        ///
+        /// Dimensions before the last two are a batch.
+        #[import(c"dnnl_matmul_primitive_desc_create", checked)]
+        fn matmul_primitive_desc_create(
+            #[out(handle PrimitiveDesc)] primitive_desc: ffi::dnnl_primitive_desc_t,
+            #[handle(Engine)] engine: ffi::dnnl_engine_t,
+            #[const_handle(MemoryDesc)] src_desc: ffi::const_dnnl_memory_desc_t,
+            #[const_handle(MemoryDesc)] weights_desc: ffi::const_dnnl_memory_desc_t,
+            #[const_handle(MemoryDesc)] bias_desc: ffi::const_dnnl_memory_desc_t,
+            #[const_handle(MemoryDesc)] dst_desc: ffi::const_dnnl_memory_desc_t,
+            #[const_handle(Attributes)] attr: ffi::const_dnnl_primitive_attr_t,
+        ) -> DnnlStatus;
 
-    /// Destroys a primitive descriptor.
-    ///
-    /// Primitives that were made with it stay valid.
-    ///
-    /// # Errors
-    /// If the symbol is missing, or the host reports a failure.
-    ///
-    /// # Safety
-    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
-    pub unsafe fn primitive_desc_destroy(&self, primitive_desc: PrimitiveDesc) -> Result<()> {
-        let callee =
-            self.primitive_desc_destroy.ok_or_else(|| Error::unsupported("primitive_desc_destroy"))?;
-        // SAFETY: the caller's promise is handed on.
-        let returned = unsafe { callee(primitive_desc.as_raw()) };
-        if tenon::StatusCode::code(returned) != 0 {
-            return Err(Error::new(
-                returned,
-                concat!("the library refused `", "primitive_desc_destroy", "`"),
-            ));
-        }
-        Ok(())
-    }
-
-    /// Reads a property of a primitive descriptor.
-    ///
-    /// A text belongs to the descriptor.
-    ///
-    /// # Errors
-    /// If the symbol is missing, or the host reports a failure.
-    ///
-    /// # Safety
-    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
-    pub unsafe fn primitive_desc_query(
-        &self,
-        primitive_desc: PrimitiveDesc,
-        what: Query,
-        index: i32,
-        result: *mut c_void,
-    ) -> Result<()> {
-        let callee = self.primitive_desc_query.ok_or_else(|| Error::unsupported("primitive_desc_query"))?;
-        // SAFETY: the caller's promise is handed on.
-        let returned = unsafe { callee(primitive_desc.as_raw().cast_const(), what, index, result) };
-        if tenon::StatusCode::code(returned) != 0 {
-            return Err(Error::new(returned, concat!("the library refused `", "primitive_desc_query", "`")));
-        }
-        Ok(())
-    }
-
-    /// Returns a memory descriptor of a primitive descriptor.
-    ///
-    /// It belongs to the primitive descriptor.
-    ///
-    /// # Errors
-    /// If the symbol is missing, or the host reports a failure.
-    ///
-    /// # Safety
-    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
-    pub unsafe fn primitive_desc_query_md(
-        &self,
-        primitive_desc: PrimitiveDesc,
-        what: Query,
-        index: i32,
-    ) -> Result<MemoryDesc> {
-        let callee =
-            self.primitive_desc_query_md.ok_or_else(|| Error::unsupported("primitive_desc_query_md"))?;
-        // SAFETY: the caller's promise is handed on.
-        let returned = unsafe { callee(primitive_desc.as_raw().cast_const(), what, index) };
-        Ok(MemoryDesc::from_raw(returned as *mut _))
-    }
-
-    /// Describes the copy of a tensor to another layout.
-    ///
-    /// Element types may differ too.
-    ///
-    /// # Errors
-    /// If the symbol is missing, or the host reports a failure.
-    ///
-    /// # Safety
-    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
-    pub unsafe fn reorder_primitive_desc_create(
-        &self,
-        src_desc: MemoryDesc,
-        src_engine: Engine,
-        dst_desc: MemoryDesc,
-        dst_engine: Engine,
-        attr: Attributes,
-    ) -> Result<PrimitiveDesc> {
-        let callee = self
-            .reorder_primitive_desc_create
-            .ok_or_else(|| Error::unsupported("reorder_primitive_desc_create"))?;
-        let mut reorder_primitive_desc = MaybeUninit::zeroed();
-        // SAFETY: the caller's promise is handed on.
-        let returned = unsafe {
-            callee(
-                reorder_primitive_desc.as_mut_ptr(),
-                src_desc.as_raw().cast_const(),
-                src_engine.as_raw(),
-                dst_desc.as_raw().cast_const(),
-                dst_engine.as_raw(),
-                attr.as_raw().cast_const(),
-            )
-        };
-        if tenon::StatusCode::code(returned) != 0 {
-            return Err(Error::new(
-                returned,
-                concat!("the library refused `", "reorder_primitive_desc_create", "`"),
-            ));
-        }
-
-        // SAFETY: zero is a value of the type, and the function may have written another.
-        let reorder_primitive_desc = unsafe { reorder_primitive_desc.assume_init() };
-        Ok(PrimitiveDesc::from_raw(reorder_primitive_desc))
-    }
-
-    /// Creates a primitive.
-    ///
-    /// This generates machine code.
-    ///
-    /// # Errors
-    /// If the symbol is missing, or the host reports a failure.
-    ///
-    /// # Safety
-    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
-    pub unsafe fn primitive_create(&self, primitive_desc: PrimitiveDesc) -> Result<Primitive> {
-        let callee = self.primitive_create.ok_or_else(|| Error::unsupported("primitive_create"))?;
-        let mut primitive = MaybeUninit::zeroed();
-        // SAFETY: the caller's promise is handed on.
-        let returned = unsafe { callee(primitive.as_mut_ptr(), primitive_desc.as_raw().cast_const()) };
-        if tenon::StatusCode::code(returned) != 0 {
-            return Err(Error::new(returned, concat!("the library refused `", "primitive_create", "`")));
-        }
-
-        // SAFETY: zero is a value of the type, and the function may have written another.
-        let primitive = unsafe { primitive.assume_init() };
-        Ok(Primitive::from_raw(primitive))
-    }
-
-    /// Executes a primitive.
-    ///
-    /// It is done when the call returns.
-    ///
-    /// # Errors
-    /// If the symbol is missing, or the host reports a failure.
-    ///
-    /// # Safety
-    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
-    pub unsafe fn primitive_execute(
-        &self,
-        primitive: Primitive,
-        stream: ExecutionStream,
-        nargs: i32,
-        args: *const ffi::dnnl_exec_arg_t,
-    ) -> Result<()> {
-        let callee = self.primitive_execute.ok_or_else(|| Error::unsupported("primitive_execute"))?;
-        // SAFETY: the caller's promise is handed on.
-        let returned = unsafe { callee(primitive.as_raw().cast_const(), stream.as_raw(), nargs, args) };
-        if tenon::StatusCode::code(returned) != 0 {
-            return Err(Error::new(returned, concat!("the library refused `", "primitive_execute", "`")));
-        }
-        Ok(())
-    }
-
-    /// Destroys a primitive.
-    ///
-    /// No thread executes it.
-    ///
-    /// # Errors
-    /// If the symbol is missing, or the host reports a failure.
-    ///
-    /// # Safety
-    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
-    pub unsafe fn primitive_destroy(&self, primitive: Primitive) -> Result<()> {
-        let callee = self.primitive_destroy.ok_or_else(|| Error::unsupported("primitive_destroy"))?;
-        // SAFETY: the caller's promise is handed on.
-        let returned = unsafe { callee(primitive.as_raw()) };
-        if tenon::StatusCode::code(returned) != 0 {
-            return Err(Error::new(returned, concat!("the library refused `", "primitive_destroy", "`")));
-        }
-        Ok(())
-    }
-
-    /// Describes a convolution.
-    ///
-    /// Layouts that are `any` are chosen.
-    ///
-    /// # Errors
-    /// If the symbol is missing, or the host reports a failure.
-    ///
-    /// # Safety
-    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
-    pub unsafe fn convolution_forward_primitive_desc_create(
-        &self,
-        engine: Engine,
-        prop_kind: PropKind,
-        alg_kind: AlgKind,
-        src_desc: MemoryDesc,
-        weights_desc: MemoryDesc,
-        bias_desc: MemoryDesc,
-        dst_desc: MemoryDesc,
-        strides: *const i64,
-        dilates: *const i64,
-        padding_l: *const i64,
-        padding_r: *const i64,
-        attr: Attributes,
-    ) -> Result<PrimitiveDesc> {
-        let callee = self
-            .convolution_forward_primitive_desc_create
-            .ok_or_else(|| Error::unsupported("convolution_forward_primitive_desc_create"))?;
-        let mut primitive_desc = MaybeUninit::zeroed();
-        // SAFETY: the caller's promise is handed on.
-        let returned = unsafe {
-            callee(
-                primitive_desc.as_mut_ptr(),
-                engine.as_raw(),
-                prop_kind,
-                alg_kind,
-                src_desc.as_raw().cast_const(),
-                weights_desc.as_raw().cast_const(),
-                bias_desc.as_raw().cast_const(),
-                dst_desc.as_raw().cast_const(),
-                strides,
-                dilates,
-                padding_l,
-                padding_r,
-                attr.as_raw().cast_const(),
-            )
-        };
-        if tenon::StatusCode::code(returned) != 0 {
-            return Err(Error::new(
-                returned,
-                concat!("the library refused `", "convolution_forward_primitive_desc_create", "`"),
-            ));
-        }
-
-        // SAFETY: zero is a value of the type, and the function may have written another.
-        let primitive_desc = unsafe { primitive_desc.assume_init() };
-        Ok(PrimitiveDesc::from_raw(primitive_desc))
-    }
-
-    /// Describes the gradient of a convolution by its input.
-    ///
-    /// It is also a transposed convolution.
-    ///
-    /// # Errors
-    /// If the symbol is missing, or the host reports a failure.
-    ///
-    /// # Safety
-    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
-    pub unsafe fn convolution_backward_data_primitive_desc_create(
-        &self,
-        engine: Engine,
-        alg_kind: AlgKind,
-        diff_src_desc: MemoryDesc,
-        weights_desc: MemoryDesc,
-        diff_dst_desc: MemoryDesc,
-        strides: *const i64,
-        dilates: *const i64,
-        padding_l: *const i64,
-        padding_r: *const i64,
-        hint_fwd_pd: PrimitiveDesc,
-        attr: Attributes,
-    ) -> Result<PrimitiveDesc> {
-        let callee = self
-            .convolution_backward_data_primitive_desc_create
-            .ok_or_else(|| Error::unsupported("convolution_backward_data_primitive_desc_create"))?;
-        let mut primitive_desc = MaybeUninit::zeroed();
-        // SAFETY: the caller's promise is handed on.
-        let returned = unsafe {
-            callee(
-                primitive_desc.as_mut_ptr(),
-                engine.as_raw(),
-                alg_kind,
-                diff_src_desc.as_raw().cast_const(),
-                weights_desc.as_raw().cast_const(),
-                diff_dst_desc.as_raw().cast_const(),
-                strides,
-                dilates,
-                padding_l,
-                padding_r,
-                hint_fwd_pd.as_raw().cast_const(),
-                attr.as_raw().cast_const(),
-            )
-        };
-        if tenon::StatusCode::code(returned) != 0 {
-            return Err(Error::new(
-                returned,
-                concat!("the library refused `", "convolution_backward_data_primitive_desc_create", "`"),
-            ));
-        }
-
-        // SAFETY: zero is a value of the type, and the function may have written another.
-        let primitive_desc = unsafe { primitive_desc.assume_init() };
-        Ok(PrimitiveDesc::from_raw(primitive_desc))
-    }
-
-    /// Describes the gradient of a convolution by its filter.
-    ///
-    /// Gradients that are left out are not computed.
-    ///
-    /// # Errors
-    /// If the symbol is missing, or the host reports a failure.
-    ///
-    /// # Safety
-    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
-    pub unsafe fn convolution_backward_weights_primitive_desc_create(
-        &self,
-        engine: Engine,
-        alg_kind: AlgKind,
-        src_desc: MemoryDesc,
-        diff_weights_desc: MemoryDesc,
-        diff_bias_desc: MemoryDesc,
-        diff_dst_desc: MemoryDesc,
-        strides: *const i64,
-        dilates: *const i64,
-        padding_l: *const i64,
-        padding_r: *const i64,
-        hint_fwd_pd: PrimitiveDesc,
-        attr: Attributes,
-    ) -> Result<PrimitiveDesc> {
-        let callee = self
-            .convolution_backward_weights_primitive_desc_create
-            .ok_or_else(|| Error::unsupported("convolution_backward_weights_primitive_desc_create"))?;
-        let mut primitive_desc = MaybeUninit::zeroed();
-        // SAFETY: the caller's promise is handed on.
-        let returned = unsafe {
-            callee(
-                primitive_desc.as_mut_ptr(),
-                engine.as_raw(),
-                alg_kind,
-                src_desc.as_raw().cast_const(),
-                diff_weights_desc.as_raw().cast_const(),
-                diff_bias_desc.as_raw().cast_const(),
-                diff_dst_desc.as_raw().cast_const(),
-                strides,
-                dilates,
-                padding_l,
-                padding_r,
-                hint_fwd_pd.as_raw().cast_const(),
-                attr.as_raw().cast_const(),
-            )
-        };
-        if tenon::StatusCode::code(returned) != 0 {
-            return Err(Error::new(
-                returned,
-                concat!("the library refused `", "convolution_backward_weights_primitive_desc_create", "`"),
-            ));
-        }
-
-        // SAFETY: zero is a value of the type, and the function may have written another.
-        let primitive_desc = unsafe { primitive_desc.assume_init() };
-        Ok(PrimitiveDesc::from_raw(primitive_desc))
-    }
-
-    /// Describes a product of matrices.
-    ///
-    /// Dimensions before the last two are a batch.
-    ///
-    /// # Errors
-    /// If the symbol is missing, or the host reports a failure.
-    ///
-    /// # Safety
-    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
-    pub unsafe fn matmul_primitive_desc_create(
-        &self,
-        engine: Engine,
-        src_desc: MemoryDesc,
-        weights_desc: MemoryDesc,
-        bias_desc: MemoryDesc,
-        dst_desc: MemoryDesc,
-        attr: Attributes,
-    ) -> Result<PrimitiveDesc> {
-        let callee = self
-            .matmul_primitive_desc_create
-            .ok_or_else(|| Error::unsupported("matmul_primitive_desc_create"))?;
-        let mut primitive_desc = MaybeUninit::zeroed();
-        // SAFETY: the caller's promise is handed on.
-        let returned = unsafe {
-            callee(
-                primitive_desc.as_mut_ptr(),
-                engine.as_raw(),
-                src_desc.as_raw().cast_const(),
-                weights_desc.as_raw().cast_const(),
-                bias_desc.as_raw().cast_const(),
-                dst_desc.as_raw().cast_const(),
-                attr.as_raw().cast_const(),
-            )
-        };
-        if tenon::StatusCode::code(returned) != 0 {
-            return Err(Error::new(
-                returned,
-                concat!("the library refused `", "matmul_primitive_desc_create", "`"),
-            ));
-        }
-
-        // SAFETY: zero is a value of the type, and the function may have written another.
-        let primitive_desc = unsafe { primitive_desc.assume_init() };
-        Ok(PrimitiveDesc::from_raw(primitive_desc))
-    }
-
-    /// Multiplies matrices of `f32` in row-major order: C = alpha · A · B + beta · C.
-    ///
-    /// Nothing is prepared before the call.
-    ///
-    /// # Errors
-    /// If the symbol is missing, or the host reports a failure.
-    ///
-    /// # Safety
-    /// The handles are live handles of the host, and the pointers are valid as the interface requires.
-    pub unsafe fn sgemm(
-        &self,
-        transa: i8,
-        transb: i8,
-        m: i64,
-        n: i64,
-        k: i64,
-        alpha: f32,
-        a: *const f32,
-        lda: i64,
-        b: *const f32,
-        ldb: i64,
-        beta: f32,
-        c: *mut f32,
-        ldc: i64,
-    ) -> Result<()> {
-        let callee = self.sgemm.ok_or_else(|| Error::unsupported("sgemm"))?;
-        // SAFETY: the caller's promise is handed on.
-        let returned = unsafe { callee(transa, transb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc) };
-        if tenon::StatusCode::code(returned) != 0 {
-            return Err(Error::new(returned, concat!("the library refused `", "sgemm", "`")));
-        }
-        Ok(())
+        /// Multiplies matrices of `f32` in row-major order: C = alpha · A · B + beta · C.
+        ///
+        /// Nothing is prepared before the call.
+        #[import(c"dnnl_sgemm", checked)]
+        fn sgemm(
+            transa: i8,
+            transb: i8,
+            m: i64,
+            n: i64,
+            k: i64,
+            alpha: f32,
+            a: *const f32,
+            lda: i64,
+            b: *const f32,
+            ldb: i64,
+            beta: f32,
+            c: *mut f32,
+            ldc: i64,
+        ) -> DnnlStatus;
     }
 }

@@ -96,7 +96,7 @@ impl core::fmt::Debug for DiopiError {
     }
 }
 
-impl tenon::StatusCode for DiopiError {
+impl ::tenon::StatusCode for DiopiError {
     const SUCCESS: Self = Self::SUCCESS;
     const INVALID_ARGUMENT: Self = Self::DTYPE_NOT_SUPPORTED;
     const UNSUPPORTED: Self = Self::NO_IMPLEMENT;
@@ -686,12 +686,12 @@ impl Malloc {
     }
 
     /// Calls the function, and returns its result; `None` if there is no function.
-    pub fn call(self, bytes: u64) -> Option<tenon::DevicePtr> {
+    pub fn call(self, bytes: u64) -> Option<::tenon::DevicePtr> {
         self.function.map(|callee| {
             // SAFETY: the creator of this value promised that the function may be called with its
             // context.
             let returned = unsafe { callee(bytes) };
-            tenon::DevicePtr::from_ptr(returned)
+            ::tenon::DevicePtr::from_ptr(returned)
         })
     }
 }
