@@ -19,7 +19,7 @@
 macro_rules! import_functions {
     (
         $(#[$attribute:meta])*
-        pub struct $imports:ident;
+        $visibility:vis struct $imports:ident;
 
         type Failure = $failure:ty;
 
@@ -36,7 +36,7 @@ macro_rules! import_functions {
         $(#[$attribute])*
         #[derive(Clone, Copy, Debug)]
         #[allow(clippy::type_complexity, reason = "the ABI has that many parameters")]
-        pub struct $imports {
+        $visibility struct $imports {
             $($function: ::core::option::Option<
                 $crate::import_functions!(@pointer $convention [$($parameters)*] $($result)?)
             >,)*
