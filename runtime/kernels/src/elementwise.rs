@@ -52,6 +52,55 @@ enum Arithmetic {
 /// and number of inputs.
 type Each<'f, T, const N: usize> = &'f dyn Fn(&mut [T], [&[T]; N]);
 
+/// Computes an operator by a function `each::<T>(results, operands, attributes…)`, for each type that the engine has:
+/// [`float`], [`numeric`] or [`whole`].
+macro_rules! each_element {
+    (float, $out:expr, $inputs:expr, $($each:tt)*) => {
+        $crate::elementwise::float(
+            $out,
+            $inputs,
+            // A function alone would be called through a shim, which the compiler does not inline into the loops for wide
+            // vectors.
+            #[inline(always)]
+            |results, operands| each_element!(@call f32, results, operands, $($each)*),
+            #[inline(always)]
+            |results, operands| each_element!(@call f64, results, operands, $($each)*),
+        )
+    };
+    (numeric, $out:expr, $inputs:expr, $($each:tt)*) => {
+        $crate::elementwise::numeric(
+            $out,
+            $inputs,
+            #[inline(always)]
+            |results, operands| each_element!(@call ::std::num::Wrapping<i64>, results, operands, $($each)*),
+            #[inline(always)]
+            |results, operands| each_element!(@call f32, results, operands, $($each)*),
+            #[inline(always)]
+            |results, operands| each_element!(@call f64, results, operands, $($each)*),
+        )
+    };
+    (whole, $out:expr, $inputs:expr, $($each:tt)*) => {
+        $crate::elementwise::whole(
+            $out,
+            $inputs,
+            #[inline(always)]
+            |results, operands| each_element!(@call ::std::num::Wrapping<i64>, results, operands, $($each)*),
+        )
+    };
+    (@call $type:ty, $results:ident, $operands:ident, $each:ident($($attribute:expr),* $(,)?)) => {
+        $each::<$type>($results, $operands $(, $attribute)*)
+    };
+    (@call $type:ty, $results:ident, $operands:ident, if $choice:ident { $($yes:tt)* } else { $($no:tt)* }) => {
+        if $choice {
+            each_element!(@call $type, $results, $operands, $($yes)*)
+        } else {
+            each_element!(@call $type, $results, $operands, $($no)*)
+        }
+    };
+}
+
+pub(crate) use each_element;
+
 /// Computes a floating-point operator. Without inputs, the type of the output determines the compute type.
 ///
 /// # Errors

@@ -29,10 +29,6 @@ mod elements;
 pub mod elementwise;
 pub mod embedding;
 mod error;
-#[expect(
-    clippy::redundant_closure,
-    reason = "the shim that calls a function instead is not inlined into `simd::wide`"
-)]
 pub mod formulas;
 pub mod graph;
 pub mod images;

@@ -2,11 +2,10 @@
 
 //! Elementwise functions between layers.
 
-use crate::elementwise;
+use crate::elementwise::each_element;
 use crate::error::Result;
 use crate::numeric::{Floating, Numeric};
 use crate::tensor::{View, ViewMut};
-use std::num::Wrapping;
 
 /// Computes the rectified linear unit.
 ///
@@ -21,16 +20,7 @@ pub fn relu(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
             *out = x.max(T::of(0.0));
         }
     }
-    elementwise::numeric(
-        out,
-        [x],
-        #[inline(always)]
-        |results, operands| each::<Wrapping<i64>>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands),
-    )
+    each_element!(numeric, out, [x], each())
 }
 
 /// Computes the gradient of [`relu`] by `x`.
@@ -46,14 +36,7 @@ pub fn relu_dx(dx: &mut ViewMut<'_>, out: &View<'_>, dout: &View<'_>) -> Result<
             *dx = if out > T::of(0.0) { dout } else { T::of(0.0) };
         }
     }
-    elementwise::float(
-        dx,
-        [out, dout],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands),
-    )
+    each_element!(float, dx, [out, dout], each())
 }
 
 /// Computes the rectified linear unit with a maximum of 6.
@@ -69,14 +52,7 @@ pub fn relu6(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
             *out = x.clamp(T::of(0.0), T::of(6.0));
         }
     }
-    elementwise::float(
-        out,
-        [x],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands),
-    )
+    each_element!(float, out, [x], each())
 }
 
 /// Computes the gradient of [`relu6`] by `x`.
@@ -92,14 +68,7 @@ pub fn relu6_dx(dx: &mut ViewMut<'_>, out: &View<'_>, dout: &View<'_>) -> Result
             *dx = if out > T::of(0.0) && out < T::of(6.0) { dout } else { T::of(0.0) };
         }
     }
-    elementwise::float(
-        dx,
-        [out, dout],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands),
-    )
+    each_element!(float, dx, [out, dout], each())
 }
 
 /// Computes the rectified linear unit with a slope for negative numbers.
@@ -116,14 +85,7 @@ pub fn leaky_relu(out: &mut ViewMut<'_>, x: &View<'_>, alpha: f64) -> Result<()>
             *out = if x < T::of(0.0) { alpha * x } else { x };
         }
     }
-    elementwise::float(
-        out,
-        [x],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands, alpha),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands, alpha),
-    )
+    each_element!(float, out, [x], each(alpha))
 }
 
 /// Computes the gradient of [`leaky_relu`] by `x`.
@@ -140,14 +102,7 @@ pub fn leaky_relu_dx(dx: &mut ViewMut<'_>, x: &View<'_>, dout: &View<'_>, alpha:
             *dx = if x < T::of(0.0) { alpha * dout } else { dout };
         }
     }
-    elementwise::float(
-        dx,
-        [x, dout],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands, alpha),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands, alpha),
-    )
+    each_element!(float, dx, [x, dout], each(alpha))
 }
 
 /// Computes the rectified linear unit with learned slopes for negative numbers.
@@ -163,14 +118,7 @@ pub fn prelu(out: &mut ViewMut<'_>, x: &View<'_>, alpha: &View<'_>) -> Result<()
             *out = if x > T::of(0.0) { x } else { alpha * x };
         }
     }
-    elementwise::float(
-        out,
-        [x, alpha],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands),
-    )
+    each_element!(float, out, [x, alpha], each())
 }
 
 /// Computes the gradient of [`prelu`] by `x`.
@@ -186,14 +134,7 @@ pub fn prelu_dx(dx: &mut ViewMut<'_>, x: &View<'_>, alpha: &View<'_>, dout: &Vie
             *dx = if x > T::of(0.0) { dout } else { alpha * dout };
         }
     }
-    elementwise::float(
-        dx,
-        [x, alpha, dout],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands),
-    )
+    each_element!(float, dx, [x, alpha, dout], each())
 }
 
 /// Computes the gradient of [`prelu`] by `alpha`.
@@ -209,14 +150,7 @@ pub fn prelu_dalpha(dalpha: &mut ViewMut<'_>, x: &View<'_>, dout: &View<'_>) -> 
             *dalpha = if x > T::of(0.0) { T::of(0.0) } else { x * dout };
         }
     }
-    elementwise::float(
-        dalpha,
-        [x, dout],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands),
-    )
+    each_element!(float, dalpha, [x, dout], each())
 }
 
 /// Returns the input above a threshold, and a constant elsewhere.
@@ -234,14 +168,7 @@ pub fn thresholded_relu(out: &mut ViewMut<'_>, x: &View<'_>, threshold: f64, val
             *out = if x <= threshold { value } else { x };
         }
     }
-    elementwise::float(
-        out,
-        [x],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands, threshold, value),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands, threshold, value),
-    )
+    each_element!(float, out, [x], each(threshold, value))
 }
 
 /// Computes the gradient of [`thresholded_relu`] by `x`.
@@ -263,14 +190,7 @@ pub fn thresholded_relu_dx(
             *dx = if x <= threshold { T::of(0.0) } else { dout };
         }
     }
-    elementwise::float(
-        dx,
-        [x, dout],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands, threshold),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands, threshold),
-    )
+    each_element!(float, dx, [x, dout], each(threshold))
 }
 
 /// Computes the exponential linear unit.
@@ -287,14 +207,7 @@ pub fn elu(out: &mut ViewMut<'_>, x: &View<'_>, alpha: f64) -> Result<()> {
             *out = if x > T::of(0.0) { x } else { alpha * x.expm1() };
         }
     }
-    elementwise::float(
-        out,
-        [x],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands, alpha),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands, alpha),
-    )
+    each_element!(float, out, [x], each(alpha))
 }
 
 /// Computes the gradient of [`elu`] by `x`.
@@ -311,14 +224,7 @@ pub fn elu_dx(dx: &mut ViewMut<'_>, x: &View<'_>, out: &View<'_>, dout: &View<'_
             *dx = if x > T::of(0.0) { dout } else { dout * (out + alpha) };
         }
     }
-    elementwise::float(
-        dx,
-        [x, out, dout],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands, alpha),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands, alpha),
-    )
+    each_element!(float, dx, [x, out, dout], each(alpha))
 }
 
 /// Computes the scaled exponential linear unit.
@@ -336,14 +242,7 @@ pub fn selu(out: &mut ViewMut<'_>, x: &View<'_>, scale: f64, alpha: f64) -> Resu
             *out = if x > T::of(0.0) { scale * x } else { scale * alpha * x.expm1() };
         }
     }
-    elementwise::float(
-        out,
-        [x],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands, scale, alpha),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands, scale, alpha),
-    )
+    each_element!(float, out, [x], each(scale, alpha))
 }
 
 /// Computes the gradient of [`selu`] by `x`.
@@ -361,14 +260,7 @@ pub fn selu_dx(dx: &mut ViewMut<'_>, out: &View<'_>, dout: &View<'_>, scale: f64
             *dx = if out > T::of(0.0) { scale * dout } else { dout * (out + scale * alpha) };
         }
     }
-    elementwise::float(
-        dx,
-        [out, dout],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands, scale, alpha),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands, scale, alpha),
-    )
+    each_element!(float, dx, [out, dout], each(scale, alpha))
 }
 
 /// Computes the continuously differentiable exponential linear unit.
@@ -385,14 +277,7 @@ pub fn celu(out: &mut ViewMut<'_>, x: &View<'_>, alpha: f64) -> Result<()> {
             *out = if x > T::of(0.0) { x } else { alpha * (x / alpha).expm1() };
         }
     }
-    elementwise::float(
-        out,
-        [x],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands, alpha),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands, alpha),
-    )
+    each_element!(float, out, [x], each(alpha))
 }
 
 /// Computes the gradient of [`celu`] by `x`.
@@ -409,14 +294,7 @@ pub fn celu_dx(dx: &mut ViewMut<'_>, x: &View<'_>, dout: &View<'_>, alpha: f64) 
             *dx = if x > T::of(0.0) { dout } else { dout * (x / alpha).exp() };
         }
     }
-    elementwise::float(
-        dx,
-        [x, dout],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands, alpha),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands, alpha),
-    )
+    each_element!(float, dx, [x, dout], each(alpha))
 }
 
 /// Computes the Gaussian error linear unit.
@@ -437,26 +315,7 @@ pub fn gelu(out: &mut ViewMut<'_>, x: &View<'_>, approximate: bool) -> Result<()
             *out = x * cdf;
         }
     }
-    elementwise::float(
-        out,
-        [x],
-        #[inline(always)]
-        |results, operands| {
-            if approximate {
-                each::<f32>(results, operands, true)
-            } else {
-                each::<f32>(results, operands, false)
-            }
-        },
-        #[inline(always)]
-        |results, operands| {
-            if approximate {
-                each::<f64>(results, operands, true)
-            } else {
-                each::<f64>(results, operands, false)
-            }
-        },
-    )
+    each_element!(float, out, [x], if approximate { each(true) } else { each(false) })
 }
 
 /// Computes the gradient of [`gelu`] by `x`.
@@ -482,26 +341,7 @@ pub fn gelu_dx(dx: &mut ViewMut<'_>, x: &View<'_>, dout: &View<'_>, approximate:
             *dx = dout * (cdf + x * density);
         }
     }
-    elementwise::float(
-        dx,
-        [x, dout],
-        #[inline(always)]
-        |results, operands| {
-            if approximate {
-                each::<f32>(results, operands, true)
-            } else {
-                each::<f32>(results, operands, false)
-            }
-        },
-        #[inline(always)]
-        |results, operands| {
-            if approximate {
-                each::<f64>(results, operands, true)
-            } else {
-                each::<f64>(results, operands, false)
-            }
-        },
-    )
+    each_element!(float, dx, [x, dout], if approximate { each(true) } else { each(false) })
 }
 
 /// Computes the sigmoid-weighted linear unit.
@@ -518,14 +358,7 @@ pub fn silu(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
             *out = x * s;
         }
     }
-    elementwise::float(
-        out,
-        [x],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands),
-    )
+    each_element!(float, out, [x], each())
 }
 
 /// Computes the gradient of [`silu`] by `x`.
@@ -542,14 +375,7 @@ pub fn silu_dx(dx: &mut ViewMut<'_>, x: &View<'_>, dout: &View<'_>) -> Result<()
             *dx = dout * s * (T::of(1.0) + x * (T::of(1.0) - s));
         }
     }
-    elementwise::float(
-        dx,
-        [x, dout],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands),
-    )
+    each_element!(float, dx, [x, dout], each())
 }
 
 /// Computes the sigmoid-weighted linear unit with a factor inside the sigmoid.
@@ -567,14 +393,7 @@ pub fn swish(out: &mut ViewMut<'_>, x: &View<'_>, beta: f64) -> Result<()> {
             *out = x * s;
         }
     }
-    elementwise::float(
-        out,
-        [x],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands, beta),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands, beta),
-    )
+    each_element!(float, out, [x], each(beta))
 }
 
 /// Computes the gradient of [`swish`] by `x`.
@@ -592,14 +411,7 @@ pub fn swish_dx(dx: &mut ViewMut<'_>, x: &View<'_>, dout: &View<'_>, beta: f64) 
             *dx = dout * s * (T::of(1.0) + beta * x * (T::of(1.0) - s));
         }
     }
-    elementwise::float(
-        dx,
-        [x, dout],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands, beta),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands, beta),
-    )
+    each_element!(float, dx, [x, dout], each(beta))
 }
 
 /// Multiplies the sigmoid-weighted linear unit of one input by another input.
@@ -616,14 +428,7 @@ pub fn swiglu(out: &mut ViewMut<'_>, x: &View<'_>, gate: &View<'_>) -> Result<()
             *out = x * s * gate;
         }
     }
-    elementwise::float(
-        out,
-        [x, gate],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands),
-    )
+    each_element!(float, out, [x, gate], each())
 }
 
 /// Computes the gradient of [`swiglu`] by `x`.
@@ -640,14 +445,7 @@ pub fn swiglu_dx(dx: &mut ViewMut<'_>, x: &View<'_>, gate: &View<'_>, dout: &Vie
             *dx = dout * gate * s * (T::of(1.0) + x * (T::of(1.0) - s));
         }
     }
-    elementwise::float(
-        dx,
-        [x, gate, dout],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands),
-    )
+    each_element!(float, dx, [x, gate, dout], each())
 }
 
 /// Computes the gradient of [`swiglu`] by `gate`.
@@ -664,14 +462,7 @@ pub fn swiglu_dgate(dgate: &mut ViewMut<'_>, x: &View<'_>, dout: &View<'_>) -> R
             *dgate = dout * x * s;
         }
     }
-    elementwise::float(
-        dgate,
-        [x, dout],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands),
-    )
+    each_element!(float, dgate, [x, dout], each())
 }
 
 /// Multiplies the input by the hyperbolic tangent of its softplus.
@@ -688,14 +479,7 @@ pub fn mish(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
             *out = x * t;
         }
     }
-    elementwise::float(
-        out,
-        [x],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands),
-    )
+    each_element!(float, out, [x], each())
 }
 
 /// Computes the gradient of [`mish`] by `x`.
@@ -712,14 +496,7 @@ pub fn mish_dx(dx: &mut ViewMut<'_>, x: &View<'_>, dout: &View<'_>) -> Result<()
             *dx = dout * (t + x * (T::of(1.0) - t * t) * x.sigmoid());
         }
     }
-    elementwise::float(
-        dx,
-        [x, dout],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands),
-    )
+    each_element!(float, dx, [x, dout], each())
 }
 
 /// Computes a smooth form of the rectified linear unit.
@@ -737,14 +514,7 @@ pub fn softplus(out: &mut ViewMut<'_>, x: &View<'_>, beta: f64, threshold: f64) 
             *out = if beta * x > threshold { x } else { (beta * x).softplus() / beta };
         }
     }
-    elementwise::float(
-        out,
-        [x],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands, beta, threshold),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands, beta, threshold),
-    )
+    each_element!(float, out, [x], each(beta, threshold))
 }
 
 /// Computes the gradient of [`softplus`] by `x`.
@@ -768,14 +538,7 @@ pub fn softplus_dx(
             *dx = if beta * x > threshold { dout } else { dout * (beta * x).sigmoid() };
         }
     }
-    elementwise::float(
-        dx,
-        [x, dout],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands, beta, threshold),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands, beta, threshold),
-    )
+    each_element!(float, dx, [x, dout], each(beta, threshold))
 }
 
 /// Computes softplus of the input, limited to an interval.
@@ -792,14 +555,7 @@ pub fn soft_relu(out: &mut ViewMut<'_>, x: &View<'_>, threshold: f64) -> Result<
             *out = x.clamp(-threshold, threshold).softplus();
         }
     }
-    elementwise::float(
-        out,
-        [x],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands, threshold),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands, threshold),
-    )
+    each_element!(float, out, [x], each(threshold))
 }
 
 /// Computes the gradient of [`soft_relu`] by `x`.
@@ -816,14 +572,7 @@ pub fn soft_relu_dx(dx: &mut ViewMut<'_>, x: &View<'_>, dout: &View<'_>, thresho
             *dx = if x > -threshold && x < threshold { dout * x.sigmoid() } else { T::of(0.0) };
         }
     }
-    elementwise::float(
-        dx,
-        [x, dout],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands, threshold),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands, threshold),
-    )
+    each_element!(float, dx, [x, dout], each(threshold))
 }
 
 /// Divides the input by 1 plus its absolute value.
@@ -839,14 +588,7 @@ pub fn softsign(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
             *out = x / (T::of(1.0) + x.abs());
         }
     }
-    elementwise::float(
-        out,
-        [x],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands),
-    )
+    each_element!(float, out, [x], each())
 }
 
 /// Computes the gradient of [`softsign`] by `x`.
@@ -862,14 +604,7 @@ pub fn softsign_dx(dx: &mut ViewMut<'_>, x: &View<'_>, dout: &View<'_>) -> Resul
             *dx = dout / (T::of(1.0) + x.abs()).square();
         }
     }
-    elementwise::float(
-        dx,
-        [x, dout],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands),
-    )
+    each_element!(float, dx, [x, dout], each())
 }
 
 /// Computes the logistic function.
@@ -885,14 +620,7 @@ pub fn sigmoid(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
             *out = x.sigmoid();
         }
     }
-    elementwise::float(
-        out,
-        [x],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands),
-    )
+    each_element!(float, out, [x], each())
 }
 
 /// Computes the gradient of [`sigmoid`] by `x`.
@@ -908,14 +636,7 @@ pub fn sigmoid_dx(dx: &mut ViewMut<'_>, out: &View<'_>, dout: &View<'_>) -> Resu
             *dx = dout * out * (T::of(1.0) - out);
         }
     }
-    elementwise::float(
-        dx,
-        [out, dout],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands),
-    )
+    each_element!(float, dx, [out, dout], each())
 }
 
 /// Computes the logarithm of the logistic function.
@@ -931,14 +652,7 @@ pub fn log_sigmoid(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
             *out = -(-x).softplus();
         }
     }
-    elementwise::float(
-        out,
-        [x],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands),
-    )
+    each_element!(float, out, [x], each())
 }
 
 /// Computes the gradient of [`log_sigmoid`] by `x`.
@@ -954,14 +668,7 @@ pub fn log_sigmoid_dx(dx: &mut ViewMut<'_>, x: &View<'_>, dout: &View<'_>) -> Re
             *dx = dout * (-x).sigmoid();
         }
     }
-    elementwise::float(
-        dx,
-        [x, dout],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands),
-    )
+    each_element!(float, dx, [x, dout], each())
 }
 
 /// Computes the hyperbolic tangent.
@@ -977,14 +684,7 @@ pub fn tanh(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
             *out = x.tanh();
         }
     }
-    elementwise::float(
-        out,
-        [x],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands),
-    )
+    each_element!(float, out, [x], each())
 }
 
 /// Computes the gradient of [`tanh`] by `x`.
@@ -1000,14 +700,7 @@ pub fn tanh_dx(dx: &mut ViewMut<'_>, out: &View<'_>, dout: &View<'_>) -> Result<
             *dx = dout * (T::of(1.0) - out * out);
         }
     }
-    elementwise::float(
-        dx,
-        [out, dout],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands),
-    )
+    each_element!(float, dx, [out, dout], each())
 }
 
 /// Computes a scaled hyperbolic tangent.
@@ -1026,14 +719,7 @@ pub fn stanh(out: &mut ViewMut<'_>, x: &View<'_>, scale_a: f64, scale_b: f64) ->
             *out = scale_b * t;
         }
     }
-    elementwise::float(
-        out,
-        [x],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands, scale_a, scale_b),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands, scale_a, scale_b),
-    )
+    each_element!(float, out, [x], each(scale_a, scale_b))
 }
 
 /// Computes the gradient of [`stanh`] by `x`.
@@ -1058,14 +744,7 @@ pub fn stanh_dx(
             *dx = dout * scale_a * scale_b * (T::of(1.0) - t * t);
         }
     }
-    elementwise::float(
-        dx,
-        [x, dout],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands, scale_a, scale_b),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands, scale_a, scale_b),
-    )
+    each_element!(float, dx, [x, dout], each(scale_a, scale_b))
 }
 
 /// Computes a piecewise linear approximation of the logistic function.
@@ -1083,14 +762,7 @@ pub fn hard_sigmoid(out: &mut ViewMut<'_>, x: &View<'_>, slope: f64, offset: f64
             *out = (slope * x + offset).clamp(T::of(0.0), T::of(1.0));
         }
     }
-    elementwise::float(
-        out,
-        [x],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands, slope, offset),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands, slope, offset),
-    )
+    each_element!(float, out, [x], each(slope, offset))
 }
 
 /// Computes the gradient of [`hard_sigmoid`] by `x`.
@@ -1107,14 +779,7 @@ pub fn hard_sigmoid_dx(dx: &mut ViewMut<'_>, out: &View<'_>, dout: &View<'_>, sl
             *dx = if out > T::of(0.0) && out < T::of(1.0) { slope * dout } else { T::of(0.0) };
         }
     }
-    elementwise::float(
-        dx,
-        [out, dout],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands, slope),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands, slope),
-    )
+    each_element!(float, dx, [out, dout], each(slope))
 }
 
 /// Computes a piecewise approximation of the sigmoid-weighted linear unit.
@@ -1130,14 +795,7 @@ pub fn hard_swish(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
             *out = x * (x + T::of(3.0)).clamp(T::of(0.0), T::of(6.0)) / T::of(6.0);
         }
     }
-    elementwise::float(
-        out,
-        [x],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands),
-    )
+    each_element!(float, out, [x], each())
 }
 
 /// Computes the gradient of [`hard_swish`] by `x`.
@@ -1159,14 +817,7 @@ pub fn hard_swish_dx(dx: &mut ViewMut<'_>, x: &View<'_>, dout: &View<'_>) -> Res
             };
         }
     }
-    elementwise::float(
-        dx,
-        [x, dout],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands),
-    )
+    each_element!(float, dx, [x, dout], each())
 }
 
 /// Limits the input to an interval, as an activation function.
@@ -1184,14 +835,7 @@ pub fn hard_tanh(out: &mut ViewMut<'_>, x: &View<'_>, lower: f64, upper: f64) ->
             *out = x.clamp(lower, upper);
         }
     }
-    elementwise::float(
-        out,
-        [x],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands, lower, upper),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands, lower, upper),
-    )
+    each_element!(float, out, [x], each(lower, upper))
 }
 
 /// Computes the gradient of [`hard_tanh`] by `x`.
@@ -1215,14 +859,7 @@ pub fn hard_tanh_dx(
             *dx = if x > lower && x < upper { dout } else { T::of(0.0) };
         }
     }
-    elementwise::float(
-        dx,
-        [x, dout],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands, lower, upper),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands, lower, upper),
-    )
+    each_element!(float, dx, [x, dout], each(lower, upper))
 }
 
 /// Replaces an interval around 0 by 0.
@@ -1239,14 +876,7 @@ pub fn hard_shrink(out: &mut ViewMut<'_>, x: &View<'_>, threshold: f64) -> Resul
             *out = if x > -threshold && x < threshold { T::of(0.0) } else { x };
         }
     }
-    elementwise::float(
-        out,
-        [x],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands, threshold),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands, threshold),
-    )
+    each_element!(float, out, [x], each(threshold))
 }
 
 /// Computes the gradient of [`hard_shrink`] by `x`.
@@ -1263,14 +893,7 @@ pub fn hard_shrink_dx(dx: &mut ViewMut<'_>, x: &View<'_>, dout: &View<'_>, thres
             *dx = if x > -threshold && x < threshold { T::of(0.0) } else { dout };
         }
     }
-    elementwise::float(
-        dx,
-        [x, dout],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands, threshold),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands, threshold),
-    )
+    each_element!(float, dx, [x, dout], each(threshold))
 }
 
 /// Moves the input towards 0 by a constant.
@@ -1287,14 +910,7 @@ pub fn soft_shrink(out: &mut ViewMut<'_>, x: &View<'_>, threshold: f64) -> Resul
             *out = x - x.clamp(-threshold, threshold);
         }
     }
-    elementwise::float(
-        out,
-        [x],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands, threshold),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands, threshold),
-    )
+    each_element!(float, out, [x], each(threshold))
 }
 
 /// Computes the gradient of [`soft_shrink`] by `x`.
@@ -1311,14 +927,7 @@ pub fn soft_shrink_dx(dx: &mut ViewMut<'_>, x: &View<'_>, dout: &View<'_>, thres
             *dx = if x > threshold || x < -threshold { dout } else { T::of(0.0) };
         }
     }
-    elementwise::float(
-        dx,
-        [x, dout],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands, threshold),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands, threshold),
-    )
+    each_element!(float, dx, [x, dout], each(threshold))
 }
 
 /// Subtracts its hyperbolic tangent from the input.
@@ -1335,14 +944,7 @@ pub fn tanh_shrink(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
             *out = x - t;
         }
     }
-    elementwise::float(
-        out,
-        [x],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands),
-    )
+    each_element!(float, out, [x], each())
 }
 
 /// Computes the gradient of [`tanh_shrink`] by `x`.
@@ -1359,12 +961,5 @@ pub fn tanh_shrink_dx(dx: &mut ViewMut<'_>, x: &View<'_>, dout: &View<'_>) -> Re
             *dx = dout * t * t;
         }
     }
-    elementwise::float(
-        dx,
-        [x, dout],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands),
-    )
+    each_element!(float, dx, [x, dout], each())
 }

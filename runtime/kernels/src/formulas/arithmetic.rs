@@ -2,11 +2,10 @@
 
 //! Functions of two or three numbers.
 
-use crate::elementwise;
+use crate::elementwise::each_element;
 use crate::error::Result;
 use crate::numeric::{Floating, Numeric};
 use crate::tensor::{View, ViewMut};
-use std::num::Wrapping;
 
 /// Adds two numbers.
 ///
@@ -21,16 +20,7 @@ pub fn add(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> Result<()> {
             *out = a + b;
         }
     }
-    elementwise::numeric(
-        out,
-        [a, b],
-        #[inline(always)]
-        |results, operands| each::<Wrapping<i64>>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands),
-    )
+    each_element!(numeric, out, [a, b], each())
 }
 
 /// Computes the gradient of [`add`] by `a`.
@@ -46,14 +36,7 @@ pub fn add_da(da: &mut ViewMut<'_>, dout: &View<'_>) -> Result<()> {
             *da = dout;
         }
     }
-    elementwise::float(
-        da,
-        [dout],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands),
-    )
+    each_element!(float, da, [dout], each())
 }
 
 /// Computes the gradient of [`add`] by `b`.
@@ -69,14 +52,7 @@ pub fn add_db(db: &mut ViewMut<'_>, dout: &View<'_>) -> Result<()> {
             *db = dout;
         }
     }
-    elementwise::float(
-        db,
-        [dout],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands),
-    )
+    each_element!(float, db, [dout], each())
 }
 
 /// Subtracts the second number from the first.
@@ -92,16 +68,7 @@ pub fn subtract(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> Result<()>
             *out = a - b;
         }
     }
-    elementwise::numeric(
-        out,
-        [a, b],
-        #[inline(always)]
-        |results, operands| each::<Wrapping<i64>>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands),
-    )
+    each_element!(numeric, out, [a, b], each())
 }
 
 /// Computes the gradient of [`subtract`] by `a`.
@@ -117,14 +84,7 @@ pub fn subtract_da(da: &mut ViewMut<'_>, dout: &View<'_>) -> Result<()> {
             *da = dout;
         }
     }
-    elementwise::float(
-        da,
-        [dout],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands),
-    )
+    each_element!(float, da, [dout], each())
 }
 
 /// Computes the gradient of [`subtract`] by `b`.
@@ -140,14 +100,7 @@ pub fn subtract_db(db: &mut ViewMut<'_>, dout: &View<'_>) -> Result<()> {
             *db = -dout;
         }
     }
-    elementwise::float(
-        db,
-        [dout],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands),
-    )
+    each_element!(float, db, [dout], each())
 }
 
 /// Multiplies two numbers.
@@ -163,16 +116,7 @@ pub fn multiply(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> Result<()>
             *out = a * b;
         }
     }
-    elementwise::numeric(
-        out,
-        [a, b],
-        #[inline(always)]
-        |results, operands| each::<Wrapping<i64>>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands),
-    )
+    each_element!(numeric, out, [a, b], each())
 }
 
 /// Computes the gradient of [`multiply`] by `a`.
@@ -188,14 +132,7 @@ pub fn multiply_da(da: &mut ViewMut<'_>, b: &View<'_>, dout: &View<'_>) -> Resul
             *da = dout * b;
         }
     }
-    elementwise::float(
-        da,
-        [b, dout],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands),
-    )
+    each_element!(float, da, [b, dout], each())
 }
 
 /// Computes the gradient of [`multiply`] by `b`.
@@ -211,14 +148,7 @@ pub fn multiply_db(db: &mut ViewMut<'_>, a: &View<'_>, dout: &View<'_>) -> Resul
             *db = dout * a;
         }
     }
-    elementwise::float(
-        db,
-        [a, dout],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands),
-    )
+    each_element!(float, db, [a, dout], each())
 }
 
 /// Divides the first number by the second.
@@ -234,14 +164,7 @@ pub fn divide(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> Result<()> {
             *out = a / b;
         }
     }
-    elementwise::float(
-        out,
-        [a, b],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands),
-    )
+    each_element!(float, out, [a, b], each())
 }
 
 /// Computes the gradient of [`divide`] by `a`.
@@ -257,14 +180,7 @@ pub fn divide_da(da: &mut ViewMut<'_>, b: &View<'_>, dout: &View<'_>) -> Result<
             *da = dout / b;
         }
     }
-    elementwise::float(
-        da,
-        [b, dout],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands),
-    )
+    each_element!(float, da, [b, dout], each())
 }
 
 /// Computes the gradient of [`divide`] by `b`.
@@ -280,14 +196,7 @@ pub fn divide_db(db: &mut ViewMut<'_>, b: &View<'_>, out: &View<'_>, dout: &View
             *db = -dout * out / b;
         }
     }
-    elementwise::float(
-        db,
-        [b, out, dout],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands),
-    )
+    each_element!(float, db, [b, out, dout], each())
 }
 
 /// Divides two numbers and rounds the quotient towards 0.
@@ -303,16 +212,7 @@ pub fn trunc_divide(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> Result
             *out = a.trunc_div(b);
         }
     }
-    elementwise::numeric(
-        out,
-        [a, b],
-        #[inline(always)]
-        |results, operands| each::<Wrapping<i64>>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands),
-    )
+    each_element!(numeric, out, [a, b], each())
 }
 
 /// Computes the gradient of [`trunc_divide`] by `a`.
@@ -328,14 +228,7 @@ pub fn trunc_divide_da(da: &mut ViewMut<'_>, dout: &View<'_>) -> Result<()> {
             *da = T::of(0.0) * dout;
         }
     }
-    elementwise::float(
-        da,
-        [dout],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands),
-    )
+    each_element!(float, da, [dout], each())
 }
 
 /// Computes the gradient of [`trunc_divide`] by `b`.
@@ -351,14 +244,7 @@ pub fn trunc_divide_db(db: &mut ViewMut<'_>, dout: &View<'_>) -> Result<()> {
             *db = T::of(0.0) * dout;
         }
     }
-    elementwise::float(
-        db,
-        [dout],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands),
-    )
+    each_element!(float, db, [dout], each())
 }
 
 /// Divides two numbers and rounds the quotient down.
@@ -374,16 +260,7 @@ pub fn floor_divide(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> Result
             *out = a.floor_div(b);
         }
     }
-    elementwise::numeric(
-        out,
-        [a, b],
-        #[inline(always)]
-        |results, operands| each::<Wrapping<i64>>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands),
-    )
+    each_element!(numeric, out, [a, b], each())
 }
 
 /// Computes the gradient of [`floor_divide`] by `a`.
@@ -399,14 +276,7 @@ pub fn floor_divide_da(da: &mut ViewMut<'_>, dout: &View<'_>) -> Result<()> {
             *da = T::of(0.0) * dout;
         }
     }
-    elementwise::float(
-        da,
-        [dout],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands),
-    )
+    each_element!(float, da, [dout], each())
 }
 
 /// Computes the gradient of [`floor_divide`] by `b`.
@@ -422,14 +292,7 @@ pub fn floor_divide_db(db: &mut ViewMut<'_>, dout: &View<'_>) -> Result<()> {
             *db = T::of(0.0) * dout;
         }
     }
-    elementwise::float(
-        db,
-        [dout],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands),
-    )
+    each_element!(float, db, [dout], each())
 }
 
 /// Computes the remainder with the sign of the divisor.
@@ -445,16 +308,7 @@ pub fn remainder(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> Result<()
             *out = a.floor_mod(b);
         }
     }
-    elementwise::numeric(
-        out,
-        [a, b],
-        #[inline(always)]
-        |results, operands| each::<Wrapping<i64>>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands),
-    )
+    each_element!(numeric, out, [a, b], each())
 }
 
 /// Computes the gradient of [`remainder`] by `a`.
@@ -470,14 +324,7 @@ pub fn remainder_da(da: &mut ViewMut<'_>, dout: &View<'_>) -> Result<()> {
             *da = dout;
         }
     }
-    elementwise::float(
-        da,
-        [dout],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands),
-    )
+    each_element!(float, da, [dout], each())
 }
 
 /// Computes the gradient of [`remainder`] by `b`.
@@ -493,14 +340,7 @@ pub fn remainder_db(db: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>, dout: &Vie
             *db = -dout * a.floor_div(b);
         }
     }
-    elementwise::float(
-        db,
-        [a, b, dout],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands),
-    )
+    each_element!(float, db, [a, b, dout], each())
 }
 
 /// Computes the remainder with the sign of the dividend.
@@ -516,16 +356,7 @@ pub fn fmod(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> Result<()> {
             *out = a.trunc_mod(b);
         }
     }
-    elementwise::numeric(
-        out,
-        [a, b],
-        #[inline(always)]
-        |results, operands| each::<Wrapping<i64>>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands),
-    )
+    each_element!(numeric, out, [a, b], each())
 }
 
 /// Computes the gradient of [`fmod`] by `a`.
@@ -541,14 +372,7 @@ pub fn fmod_da(da: &mut ViewMut<'_>, dout: &View<'_>) -> Result<()> {
             *da = dout;
         }
     }
-    elementwise::float(
-        da,
-        [dout],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands),
-    )
+    each_element!(float, da, [dout], each())
 }
 
 /// Computes the gradient of [`fmod`] by `b`.
@@ -564,14 +388,7 @@ pub fn fmod_db(db: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>, dout: &View<'_>
             *db = -dout * a.trunc_div(b);
         }
     }
-    elementwise::float(
-        db,
-        [a, b, dout],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands),
-    )
+    each_element!(float, db, [a, b, dout], each())
 }
 
 /// Raises one input to the power of the other.
@@ -587,16 +404,7 @@ pub fn elementwise_pow(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> Res
             *out = a.pow(b);
         }
     }
-    elementwise::numeric(
-        out,
-        [a, b],
-        #[inline(always)]
-        |results, operands| each::<Wrapping<i64>>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands),
-    )
+    each_element!(numeric, out, [a, b], each())
 }
 
 /// Computes the gradient of [`elementwise_pow`] by `a`.
@@ -612,14 +420,7 @@ pub fn elementwise_pow_da(da: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>, dout
             *da = if b == T::of(0.0) { T::of(0.0) * dout } else { dout * b * a.pow(b - T::of(1.0)) };
         }
     }
-    elementwise::float(
-        da,
-        [a, b, dout],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands),
-    )
+    each_element!(float, da, [a, b, dout], each())
 }
 
 /// Computes the gradient of [`elementwise_pow`] by `b`.
@@ -639,14 +440,7 @@ pub fn elementwise_pow_db(db: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>, dout
             };
         }
     }
-    elementwise::float(
-        db,
-        [a, b, dout],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands),
-    )
+    each_element!(float, db, [a, b, dout], each())
 }
 
 /// Returns the greater of two numbers.
@@ -662,16 +456,7 @@ pub fn maximum(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> Result<()> 
             *out = a.max(b);
         }
     }
-    elementwise::numeric(
-        out,
-        [a, b],
-        #[inline(always)]
-        |results, operands| each::<Wrapping<i64>>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands),
-    )
+    each_element!(numeric, out, [a, b], each())
 }
 
 /// Computes the gradient of [`maximum`] by `a`.
@@ -693,14 +478,7 @@ pub fn maximum_da(da: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>, dout: &View<
             };
         }
     }
-    elementwise::float(
-        da,
-        [a, b, dout],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands),
-    )
+    each_element!(float, da, [a, b, dout], each())
 }
 
 /// Computes the gradient of [`maximum`] by `b`.
@@ -722,14 +500,7 @@ pub fn maximum_db(db: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>, dout: &View<
             };
         }
     }
-    elementwise::float(
-        db,
-        [a, b, dout],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands),
-    )
+    each_element!(float, db, [a, b, dout], each())
 }
 
 /// Returns the smaller of two numbers.
@@ -745,16 +516,7 @@ pub fn minimum(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> Result<()> 
             *out = a.min(b);
         }
     }
-    elementwise::numeric(
-        out,
-        [a, b],
-        #[inline(always)]
-        |results, operands| each::<Wrapping<i64>>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands),
-    )
+    each_element!(numeric, out, [a, b], each())
 }
 
 /// Computes the gradient of [`minimum`] by `a`.
@@ -776,14 +538,7 @@ pub fn minimum_da(da: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>, dout: &View<
             };
         }
     }
-    elementwise::float(
-        da,
-        [a, b, dout],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands),
-    )
+    each_element!(float, da, [a, b, dout], each())
 }
 
 /// Computes the gradient of [`minimum`] by `b`.
@@ -805,14 +560,7 @@ pub fn minimum_db(db: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>, dout: &View<
             };
         }
     }
-    elementwise::float(
-        db,
-        [a, b, dout],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands),
-    )
+    each_element!(float, db, [a, b, dout], each())
 }
 
 /// Returns the greater of two numbers, or the one that is not NaN.
@@ -829,14 +577,7 @@ pub fn fmax(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> Result<()> {
             *out = if left { a } else { b };
         }
     }
-    elementwise::float(
-        out,
-        [a, b],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands),
-    )
+    each_element!(float, out, [a, b], each())
 }
 
 /// Computes the gradient of [`fmax`] by `a`.
@@ -853,14 +594,7 @@ pub fn fmax_da(da: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>, dout: &View<'_>
             *da = if left { dout } else { T::of(0.0) };
         }
     }
-    elementwise::float(
-        da,
-        [a, b, dout],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands),
-    )
+    each_element!(float, da, [a, b, dout], each())
 }
 
 /// Computes the gradient of [`fmax`] by `b`.
@@ -877,14 +611,7 @@ pub fn fmax_db(db: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>, dout: &View<'_>
             *db = if left { T::of(0.0) } else { dout };
         }
     }
-    elementwise::float(
-        db,
-        [a, b, dout],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands),
-    )
+    each_element!(float, db, [a, b, dout], each())
 }
 
 /// Returns the smaller of two numbers, or the one that is not NaN.
@@ -901,14 +628,7 @@ pub fn fmin(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> Result<()> {
             *out = if left { a } else { b };
         }
     }
-    elementwise::float(
-        out,
-        [a, b],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands),
-    )
+    each_element!(float, out, [a, b], each())
 }
 
 /// Computes the gradient of [`fmin`] by `a`.
@@ -925,14 +645,7 @@ pub fn fmin_da(da: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>, dout: &View<'_>
             *da = if left { dout } else { T::of(0.0) };
         }
     }
-    elementwise::float(
-        da,
-        [a, b, dout],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands),
-    )
+    each_element!(float, da, [a, b, dout], each())
 }
 
 /// Computes the gradient of [`fmin`] by `b`.
@@ -949,14 +662,7 @@ pub fn fmin_db(db: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>, dout: &View<'_>
             *db = if left { T::of(0.0) } else { dout };
         }
     }
-    elementwise::float(
-        db,
-        [a, b, dout],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands),
-    )
+    each_element!(float, db, [a, b, dout], each())
 }
 
 /// Computes the step function with a chosen value at 0.
@@ -978,16 +684,7 @@ pub fn heaviside(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> Result<()
             };
         }
     }
-    elementwise::numeric(
-        out,
-        [a, b],
-        #[inline(always)]
-        |results, operands| each::<Wrapping<i64>>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands),
-    )
+    each_element!(numeric, out, [a, b], each())
 }
 
 /// Computes the gradient of [`heaviside`] by `a`.
@@ -1003,14 +700,7 @@ pub fn heaviside_da(da: &mut ViewMut<'_>, dout: &View<'_>) -> Result<()> {
             *da = T::of(0.0) * dout;
         }
     }
-    elementwise::float(
-        da,
-        [dout],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands),
-    )
+    each_element!(float, da, [dout], each())
 }
 
 /// Computes the gradient of [`heaviside`] by `b`.
@@ -1026,14 +716,7 @@ pub fn heaviside_db(db: &mut ViewMut<'_>, a: &View<'_>, dout: &View<'_>) -> Resu
             *db = if a == T::of(0.0) { dout } else { T::of(0.0) };
         }
     }
-    elementwise::float(
-        db,
-        [a, dout],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands),
-    )
+    each_element!(float, db, [a, dout], each())
 }
 
 /// Computes the angle of a point in the plane.
@@ -1049,14 +732,7 @@ pub fn atan2(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> Result<()> {
             *out = a.atan2(b);
         }
     }
-    elementwise::float(
-        out,
-        [a, b],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands),
-    )
+    each_element!(float, out, [a, b], each())
 }
 
 /// Computes the gradient of [`atan2`] by `a`.
@@ -1072,14 +748,7 @@ pub fn atan2_da(da: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>, dout: &View<'_
             *da = dout * b / (a * a + b * b);
         }
     }
-    elementwise::float(
-        da,
-        [a, b, dout],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands),
-    )
+    each_element!(float, da, [a, b, dout], each())
 }
 
 /// Computes the gradient of [`atan2`] by `b`.
@@ -1095,14 +764,7 @@ pub fn atan2_db(db: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>, dout: &View<'_
             *db = -dout * a / (a * a + b * b);
         }
     }
-    elementwise::float(
-        db,
-        [a, b, dout],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands),
-    )
+    each_element!(float, db, [a, b, dout], each())
 }
 
 /// Computes the length of the hypotenuse of a right triangle.
@@ -1118,14 +780,7 @@ pub fn hypot(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> Result<()> {
             *out = a.hypot(b);
         }
     }
-    elementwise::float(
-        out,
-        [a, b],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands),
-    )
+    each_element!(float, out, [a, b], each())
 }
 
 /// Computes the gradient of [`hypot`] by `a`.
@@ -1141,14 +796,7 @@ pub fn hypot_da(da: &mut ViewMut<'_>, a: &View<'_>, out: &View<'_>, dout: &View<
             *da = dout * a / out;
         }
     }
-    elementwise::float(
-        da,
-        [a, out, dout],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands),
-    )
+    each_element!(float, da, [a, out, dout], each())
 }
 
 /// Computes the gradient of [`hypot`] by `b`.
@@ -1164,14 +812,7 @@ pub fn hypot_db(db: &mut ViewMut<'_>, b: &View<'_>, out: &View<'_>, dout: &View<
             *db = dout * b / out;
         }
     }
-    elementwise::float(
-        db,
-        [b, out, dout],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands),
-    )
+    each_element!(float, db, [b, out, dout], each())
 }
 
 /// Returns the absolute value of one input with the sign of the other.
@@ -1187,14 +828,7 @@ pub fn copysign(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> Result<()>
             *out = a.copysign(b);
         }
     }
-    elementwise::float(
-        out,
-        [a, b],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands),
-    )
+    each_element!(float, out, [a, b], each())
 }
 
 /// Computes the gradient of [`copysign`] by `a`.
@@ -1210,14 +844,7 @@ pub fn copysign_da(da: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>, dout: &View
             *da = dout * a.sign() * T::of(1.0).copysign(b);
         }
     }
-    elementwise::float(
-        da,
-        [a, b, dout],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands),
-    )
+    each_element!(float, da, [a, b, dout], each())
 }
 
 /// Computes the gradient of [`copysign`] by `b`.
@@ -1233,14 +860,7 @@ pub fn copysign_db(db: &mut ViewMut<'_>, dout: &View<'_>) -> Result<()> {
             *db = T::of(0.0) * dout;
         }
     }
-    elementwise::float(
-        db,
-        [dout],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands),
-    )
+    each_element!(float, db, [dout], each())
 }
 
 /// Interpolates linearly between two inputs.
@@ -1256,14 +876,7 @@ pub fn lerp(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>, weight: &View<'_>
             *out = a + weight * (b - a);
         }
     }
-    elementwise::float(
-        out,
-        [a, b, weight],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands),
-    )
+    each_element!(float, out, [a, b, weight], each())
 }
 
 /// Computes the gradient of [`lerp`] by `a`.
@@ -1279,14 +892,7 @@ pub fn lerp_da(da: &mut ViewMut<'_>, weight: &View<'_>, dout: &View<'_>) -> Resu
             *da = dout * (T::of(1.0) - weight);
         }
     }
-    elementwise::float(
-        da,
-        [weight, dout],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands),
-    )
+    each_element!(float, da, [weight, dout], each())
 }
 
 /// Computes the gradient of [`lerp`] by `b`.
@@ -1302,14 +908,7 @@ pub fn lerp_db(db: &mut ViewMut<'_>, weight: &View<'_>, dout: &View<'_>) -> Resu
             *db = dout * weight;
         }
     }
-    elementwise::float(
-        db,
-        [weight, dout],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands),
-    )
+    each_element!(float, db, [weight, dout], each())
 }
 
 /// Computes the gradient of [`lerp`] by `weight`.
@@ -1325,14 +924,7 @@ pub fn lerp_dweight(dweight: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>, dout:
             *dweight = dout * (b - a);
         }
     }
-    elementwise::float(
-        dweight,
-        [a, b, dout],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands),
-    )
+    each_element!(float, dweight, [a, b, dout], each())
 }
 
 /// Adds a scaled product to an input.
@@ -1349,16 +941,7 @@ pub fn addcmul(out: &mut ViewMut<'_>, x: &View<'_>, a: &View<'_>, b: &View<'_>, 
             *out = x + scale * a * b;
         }
     }
-    elementwise::numeric(
-        out,
-        [x, a, b],
-        #[inline(always)]
-        |results, operands| each::<Wrapping<i64>>(results, operands, scale),
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands, scale),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands, scale),
-    )
+    each_element!(numeric, out, [x, a, b], each(scale))
 }
 
 /// Computes the gradient of [`addcmul`] by `x`.
@@ -1374,14 +957,7 @@ pub fn addcmul_dx(dx: &mut ViewMut<'_>, dout: &View<'_>) -> Result<()> {
             *dx = dout;
         }
     }
-    elementwise::float(
-        dx,
-        [dout],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands),
-    )
+    each_element!(float, dx, [dout], each())
 }
 
 /// Computes the gradient of [`addcmul`] by `a`.
@@ -1398,14 +974,7 @@ pub fn addcmul_da(da: &mut ViewMut<'_>, b: &View<'_>, dout: &View<'_>, scale: f6
             *da = scale * dout * b;
         }
     }
-    elementwise::float(
-        da,
-        [b, dout],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands, scale),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands, scale),
-    )
+    each_element!(float, da, [b, dout], each(scale))
 }
 
 /// Computes the gradient of [`addcmul`] by `b`.
@@ -1422,14 +991,7 @@ pub fn addcmul_db(db: &mut ViewMut<'_>, a: &View<'_>, dout: &View<'_>, scale: f6
             *db = scale * dout * a;
         }
     }
-    elementwise::float(
-        db,
-        [a, dout],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands, scale),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands, scale),
-    )
+    each_element!(float, db, [a, dout], each(scale))
 }
 
 /// Adds a scaled quotient to an input.
@@ -1446,14 +1008,7 @@ pub fn addcdiv(out: &mut ViewMut<'_>, x: &View<'_>, a: &View<'_>, b: &View<'_>, 
             *out = x + scale * (a / b);
         }
     }
-    elementwise::float(
-        out,
-        [x, a, b],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands, scale),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands, scale),
-    )
+    each_element!(float, out, [x, a, b], each(scale))
 }
 
 /// Computes the gradient of [`addcdiv`] by `x`.
@@ -1469,14 +1024,7 @@ pub fn addcdiv_dx(dx: &mut ViewMut<'_>, dout: &View<'_>) -> Result<()> {
             *dx = dout;
         }
     }
-    elementwise::float(
-        dx,
-        [dout],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands),
-    )
+    each_element!(float, dx, [dout], each())
 }
 
 /// Computes the gradient of [`addcdiv`] by `a`.
@@ -1493,14 +1041,7 @@ pub fn addcdiv_da(da: &mut ViewMut<'_>, b: &View<'_>, dout: &View<'_>, scale: f6
             *da = scale * dout / b;
         }
     }
-    elementwise::float(
-        da,
-        [b, dout],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands, scale),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands, scale),
-    )
+    each_element!(float, da, [b, dout], each(scale))
 }
 
 /// Computes the gradient of [`addcdiv`] by `b`.
@@ -1523,14 +1064,7 @@ pub fn addcdiv_db(
             *db = -scale * dout * (a / b) / b;
         }
     }
-    elementwise::float(
-        db,
-        [a, b, dout],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands, scale),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands, scale),
-    )
+    each_element!(float, db, [a, b, dout], each(scale))
 }
 
 /// Computes the logarithm of the sum of the exponentials of two inputs.
@@ -1547,14 +1081,7 @@ pub fn logaddexp(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> Result<()
             *out = a.max(b) + (-d.abs()).softplus();
         }
     }
-    elementwise::float(
-        out,
-        [a, b],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands),
-    )
+    each_element!(float, out, [a, b], each())
 }
 
 /// Computes the gradient of [`logaddexp`] by `a`.
@@ -1571,14 +1098,7 @@ pub fn logaddexp_da(da: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>, dout: &Vie
             *da = dout * d.sigmoid();
         }
     }
-    elementwise::float(
-        da,
-        [a, b, dout],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands),
-    )
+    each_element!(float, da, [a, b, dout], each())
 }
 
 /// Computes the gradient of [`logaddexp`] by `b`.
@@ -1595,12 +1115,5 @@ pub fn logaddexp_db(db: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>, dout: &Vie
             *db = dout * (-d).sigmoid();
         }
     }
-    elementwise::float(
-        db,
-        [a, b, dout],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands),
-    )
+    each_element!(float, db, [a, b, dout], each())
 }

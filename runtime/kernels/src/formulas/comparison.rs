@@ -2,11 +2,10 @@
 
 //! Questions about numbers, answered with truth values.
 
-use crate::elementwise;
+use crate::elementwise::each_element;
 use crate::error::Result;
 use crate::numeric::{Floating, Numeric};
 use crate::tensor::{View, ViewMut};
-use std::num::Wrapping;
 
 /// Tests whether two numbers are equal.
 ///
@@ -21,16 +20,7 @@ pub fn equal(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> Result<()> {
             *out = T::of_truth(a == b);
         }
     }
-    elementwise::numeric(
-        out,
-        [a, b],
-        #[inline(always)]
-        |results, operands| each::<Wrapping<i64>>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands),
-    )
+    each_element!(numeric, out, [a, b], each())
 }
 
 /// Tests whether two numbers differ.
@@ -46,16 +36,7 @@ pub fn not_equal(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> Result<()
             *out = T::of_truth(a != b);
         }
     }
-    elementwise::numeric(
-        out,
-        [a, b],
-        #[inline(always)]
-        |results, operands| each::<Wrapping<i64>>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands),
-    )
+    each_element!(numeric, out, [a, b], each())
 }
 
 /// Tests whether the left number is smaller.
@@ -71,16 +52,7 @@ pub fn less_than(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> Result<()
             *out = T::of_truth(a < b);
         }
     }
-    elementwise::numeric(
-        out,
-        [a, b],
-        #[inline(always)]
-        |results, operands| each::<Wrapping<i64>>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands),
-    )
+    each_element!(numeric, out, [a, b], each())
 }
 
 /// Tests whether the left number is smaller or equal.
@@ -96,16 +68,7 @@ pub fn less_equal(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> Result<(
             *out = T::of_truth(a <= b);
         }
     }
-    elementwise::numeric(
-        out,
-        [a, b],
-        #[inline(always)]
-        |results, operands| each::<Wrapping<i64>>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands),
-    )
+    each_element!(numeric, out, [a, b], each())
 }
 
 /// Tests whether the left number is greater.
@@ -121,16 +84,7 @@ pub fn greater_than(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> Result
             *out = T::of_truth(a > b);
         }
     }
-    elementwise::numeric(
-        out,
-        [a, b],
-        #[inline(always)]
-        |results, operands| each::<Wrapping<i64>>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands),
-    )
+    each_element!(numeric, out, [a, b], each())
 }
 
 /// Tests whether the left number is greater or equal.
@@ -146,16 +100,7 @@ pub fn greater_equal(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> Resul
             *out = T::of_truth(a >= b);
         }
     }
-    elementwise::numeric(
-        out,
-        [a, b],
-        #[inline(always)]
-        |results, operands| each::<Wrapping<i64>>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands),
-    )
+    each_element!(numeric, out, [a, b], each())
 }
 
 /// Tests whether two numbers are equal up to a tolerance.
@@ -184,25 +129,11 @@ pub fn is_close(
             );
         }
     }
-    elementwise::float(
+    each_element!(
+        float,
         out,
         [a, b],
-        #[inline(always)]
-        |results, operands| {
-            if equal_nan {
-                each::<f32>(results, operands, rtol, atol, true)
-            } else {
-                each::<f32>(results, operands, rtol, atol, false)
-            }
-        },
-        #[inline(always)]
-        |results, operands| {
-            if equal_nan {
-                each::<f64>(results, operands, rtol, atol, true)
-            } else {
-                each::<f64>(results, operands, rtol, atol, false)
-            }
-        },
+        if equal_nan { each(rtol, atol, true) } else { each(rtol, atol, false) }
     )
 }
 
@@ -219,16 +150,7 @@ pub fn is_nan(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
             *out = T::of_truth(x.is_nan());
         }
     }
-    elementwise::numeric(
-        out,
-        [x],
-        #[inline(always)]
-        |results, operands| each::<Wrapping<i64>>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands),
-    )
+    each_element!(numeric, out, [x], each())
 }
 
 /// Tests whether a number is infinite.
@@ -244,16 +166,7 @@ pub fn is_inf(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
             *out = T::of_truth(x.is_inf());
         }
     }
-    elementwise::numeric(
-        out,
-        [x],
-        #[inline(always)]
-        |results, operands| each::<Wrapping<i64>>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands),
-    )
+    each_element!(numeric, out, [x], each())
 }
 
 /// Tests whether a number is neither infinite nor NaN.
@@ -269,14 +182,5 @@ pub fn is_finite(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
             *out = T::of_truth(x.is_finite());
         }
     }
-    elementwise::numeric(
-        out,
-        [x],
-        #[inline(always)]
-        |results, operands| each::<Wrapping<i64>>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands),
-    )
+    each_element!(numeric, out, [x], each())
 }

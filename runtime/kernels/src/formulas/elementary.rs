@@ -2,11 +2,10 @@
 
 //! Functions of one number.
 
-use crate::elementwise;
+use crate::elementwise::each_element;
 use crate::error::Result;
 use crate::numeric::{Floating, Numeric};
 use crate::tensor::{View, ViewMut};
-use std::num::Wrapping;
 
 /// Returns the input.
 ///
@@ -21,16 +20,7 @@ pub fn copy(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
             *out = x;
         }
     }
-    elementwise::numeric(
-        out,
-        [x],
-        #[inline(always)]
-        |results, operands| each::<Wrapping<i64>>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands),
-    )
+    each_element!(numeric, out, [x], each())
 }
 
 /// Computes the gradient of [`copy`] by `x`.
@@ -46,14 +36,7 @@ pub fn copy_dx(dx: &mut ViewMut<'_>, dout: &View<'_>) -> Result<()> {
             *dx = dout;
         }
     }
-    elementwise::float(
-        dx,
-        [dout],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands),
-    )
+    each_element!(float, dx, [dout], each())
 }
 
 /// Changes the sign of the input.
@@ -69,16 +52,7 @@ pub fn negative(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
             *out = -x;
         }
     }
-    elementwise::numeric(
-        out,
-        [x],
-        #[inline(always)]
-        |results, operands| each::<Wrapping<i64>>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands),
-    )
+    each_element!(numeric, out, [x], each())
 }
 
 /// Computes the gradient of [`negative`] by `x`.
@@ -94,14 +68,7 @@ pub fn negative_dx(dx: &mut ViewMut<'_>, dout: &View<'_>) -> Result<()> {
             *dx = -dout;
         }
     }
-    elementwise::float(
-        dx,
-        [dout],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands),
-    )
+    each_element!(float, dx, [dout], each())
 }
 
 /// Computes the absolute value.
@@ -117,16 +84,7 @@ pub fn abs(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
             *out = x.abs();
         }
     }
-    elementwise::numeric(
-        out,
-        [x],
-        #[inline(always)]
-        |results, operands| each::<Wrapping<i64>>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands),
-    )
+    each_element!(numeric, out, [x], each())
 }
 
 /// Computes the gradient of [`abs`] by `x`.
@@ -142,14 +100,7 @@ pub fn abs_dx(dx: &mut ViewMut<'_>, x: &View<'_>, dout: &View<'_>) -> Result<()>
             *dx = dout * x.sign();
         }
     }
-    elementwise::float(
-        dx,
-        [x, dout],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands),
-    )
+    each_element!(float, dx, [x, dout], each())
 }
 
 /// Returns the sign of the input, -1, 0 or 1.
@@ -165,16 +116,7 @@ pub fn sign(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
             *out = x.sign();
         }
     }
-    elementwise::numeric(
-        out,
-        [x],
-        #[inline(always)]
-        |results, operands| each::<Wrapping<i64>>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands),
-    )
+    each_element!(numeric, out, [x], each())
 }
 
 /// Computes the gradient of [`sign`] by `x`.
@@ -190,14 +132,7 @@ pub fn sign_dx(dx: &mut ViewMut<'_>, dout: &View<'_>) -> Result<()> {
             *dx = T::of(0.0) * dout;
         }
     }
-    elementwise::float(
-        dx,
-        [dout],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands),
-    )
+    each_element!(float, dx, [dout], each())
 }
 
 /// Returns the angle of a real number in the complex plane, 0 or pi.
@@ -219,14 +154,7 @@ pub fn angle(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
             };
         }
     }
-    elementwise::float(
-        out,
-        [x],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands),
-    )
+    each_element!(float, out, [x], each())
 }
 
 /// Computes the gradient of [`angle`] by `x`.
@@ -242,14 +170,7 @@ pub fn angle_dx(dx: &mut ViewMut<'_>, dout: &View<'_>) -> Result<()> {
             *dx = T::of(0.0) * dout;
         }
     }
-    elementwise::float(
-        dx,
-        [dout],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands),
-    )
+    each_element!(float, dx, [dout], each())
 }
 
 /// Computes the square.
@@ -265,16 +186,7 @@ pub fn square(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
             *out = x.square();
         }
     }
-    elementwise::numeric(
-        out,
-        [x],
-        #[inline(always)]
-        |results, operands| each::<Wrapping<i64>>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands),
-    )
+    each_element!(numeric, out, [x], each())
 }
 
 /// Computes the gradient of [`square`] by `x`.
@@ -290,14 +202,7 @@ pub fn square_dx(dx: &mut ViewMut<'_>, x: &View<'_>, dout: &View<'_>) -> Result<
             *dx = T::of(2.0) * x * dout;
         }
     }
-    elementwise::float(
-        dx,
-        [x, dout],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands),
-    )
+    each_element!(float, dx, [x, dout], each())
 }
 
 /// Divides 1 by the input.
@@ -313,14 +218,7 @@ pub fn reciprocal(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
             *out = x.recip();
         }
     }
-    elementwise::float(
-        out,
-        [x],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands),
-    )
+    each_element!(float, out, [x], each())
 }
 
 /// Computes the gradient of [`reciprocal`] by `x`.
@@ -336,14 +234,7 @@ pub fn reciprocal_dx(dx: &mut ViewMut<'_>, out: &View<'_>, dout: &View<'_>) -> R
             *dx = -dout * out * out;
         }
     }
-    elementwise::float(
-        dx,
-        [out, dout],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands),
-    )
+    each_element!(float, dx, [out, dout], each())
 }
 
 /// Computes the square root.
@@ -359,14 +250,7 @@ pub fn sqrt(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
             *out = x.sqrt();
         }
     }
-    elementwise::float(
-        out,
-        [x],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands),
-    )
+    each_element!(float, out, [x], each())
 }
 
 /// Computes the gradient of [`sqrt`] by `x`.
@@ -382,14 +266,7 @@ pub fn sqrt_dx(dx: &mut ViewMut<'_>, out: &View<'_>, dout: &View<'_>) -> Result<
             *dx = T::of(0.5) * dout / out;
         }
     }
-    elementwise::float(
-        dx,
-        [out, dout],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands),
-    )
+    each_element!(float, dx, [out, dout], each())
 }
 
 /// Divides 1 by the square root.
@@ -403,14 +280,7 @@ pub fn rsqrt(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
     fn each<T: Floating>(out: &mut [T], [x]: [&[T]; 1]) {
         T::rsqrt_all(out, x);
     }
-    elementwise::float(
-        out,
-        [x],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands),
-    )
+    each_element!(float, out, [x], each())
 }
 
 /// Computes the gradient of [`rsqrt`] by `x`.
@@ -426,14 +296,7 @@ pub fn rsqrt_dx(dx: &mut ViewMut<'_>, out: &View<'_>, dout: &View<'_>) -> Result
             *dx = -T::of(0.5) * dout * out * out * out;
         }
     }
-    elementwise::float(
-        dx,
-        [out, dout],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands),
-    )
+    each_element!(float, dx, [out, dout], each())
 }
 
 /// Computes the exponential function.
@@ -449,14 +312,7 @@ pub fn exp(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
             *out = x.exp();
         }
     }
-    elementwise::float(
-        out,
-        [x],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands),
-    )
+    each_element!(float, out, [x], each())
 }
 
 /// Computes the gradient of [`exp`] by `x`.
@@ -472,14 +328,7 @@ pub fn exp_dx(dx: &mut ViewMut<'_>, out: &View<'_>, dout: &View<'_>) -> Result<(
             *dx = dout * out;
         }
     }
-    elementwise::float(
-        dx,
-        [out, dout],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands),
-    )
+    each_element!(float, dx, [out, dout], each())
 }
 
 /// Computes the exponential function minus 1, exact near 0.
@@ -495,14 +344,7 @@ pub fn expm1(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
             *out = x.expm1();
         }
     }
-    elementwise::float(
-        out,
-        [x],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands),
-    )
+    each_element!(float, out, [x], each())
 }
 
 /// Computes the gradient of [`expm1`] by `x`.
@@ -518,14 +360,7 @@ pub fn expm1_dx(dx: &mut ViewMut<'_>, out: &View<'_>, dout: &View<'_>) -> Result
             *dx = dout * out + dout;
         }
     }
-    elementwise::float(
-        dx,
-        [out, dout],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands),
-    )
+    each_element!(float, dx, [out, dout], each())
 }
 
 /// Computes the natural logarithm.
@@ -541,14 +376,7 @@ pub fn log(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
             *out = x.log();
         }
     }
-    elementwise::float(
-        out,
-        [x],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands),
-    )
+    each_element!(float, out, [x], each())
 }
 
 /// Computes the gradient of [`log`] by `x`.
@@ -564,14 +392,7 @@ pub fn log_dx(dx: &mut ViewMut<'_>, x: &View<'_>, dout: &View<'_>) -> Result<()>
             *dx = dout / x;
         }
     }
-    elementwise::float(
-        dx,
-        [x, dout],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands),
-    )
+    each_element!(float, dx, [x, dout], each())
 }
 
 /// Computes the logarithm to the base 2.
@@ -587,14 +408,7 @@ pub fn log2(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
             *out = x.log2();
         }
     }
-    elementwise::float(
-        out,
-        [x],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands),
-    )
+    each_element!(float, out, [x], each())
 }
 
 /// Computes the gradient of [`log2`] by `x`.
@@ -610,14 +424,7 @@ pub fn log2_dx(dx: &mut ViewMut<'_>, x: &View<'_>, dout: &View<'_>) -> Result<()
             *dx = dout / (T::of(2.0).log() * x);
         }
     }
-    elementwise::float(
-        dx,
-        [x, dout],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands),
-    )
+    each_element!(float, dx, [x, dout], each())
 }
 
 /// Computes the logarithm to the base 10.
@@ -633,14 +440,7 @@ pub fn log10(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
             *out = x.log10();
         }
     }
-    elementwise::float(
-        out,
-        [x],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands),
-    )
+    each_element!(float, out, [x], each())
 }
 
 /// Computes the gradient of [`log10`] by `x`.
@@ -656,14 +456,7 @@ pub fn log10_dx(dx: &mut ViewMut<'_>, x: &View<'_>, dout: &View<'_>) -> Result<(
             *dx = dout / (T::of(10.0).log() * x);
         }
     }
-    elementwise::float(
-        dx,
-        [x, dout],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands),
-    )
+    each_element!(float, dx, [x, dout], each())
 }
 
 /// Computes the natural logarithm of 1 plus the input, exact near 0.
@@ -679,14 +472,7 @@ pub fn log1p(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
             *out = x.log1p();
         }
     }
-    elementwise::float(
-        out,
-        [x],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands),
-    )
+    each_element!(float, out, [x], each())
 }
 
 /// Computes the gradient of [`log1p`] by `x`.
@@ -702,14 +488,7 @@ pub fn log1p_dx(dx: &mut ViewMut<'_>, x: &View<'_>, dout: &View<'_>) -> Result<(
             *dx = dout / (T::of(1.0) + x);
         }
     }
-    elementwise::float(
-        dx,
-        [x, dout],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands),
-    )
+    each_element!(float, dx, [x, dout], each())
 }
 
 /// Computes the logarithm of the odds, the inverse of the logistic function.
@@ -727,14 +506,7 @@ pub fn logit(out: &mut ViewMut<'_>, x: &View<'_>, eps: f64) -> Result<()> {
             *out = (p / (T::of(1.0) - p)).log();
         }
     }
-    elementwise::float(
-        out,
-        [x],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands, eps),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands, eps),
-    )
+    each_element!(float, out, [x], each(eps))
 }
 
 /// Computes the gradient of [`logit`] by `x`.
@@ -757,14 +529,7 @@ pub fn logit_dx(dx: &mut ViewMut<'_>, x: &View<'_>, dout: &View<'_>, eps: f64) -
             };
         }
     }
-    elementwise::float(
-        dx,
-        [x, dout],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands, eps),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands, eps),
-    )
+    each_element!(float, dx, [x, dout], each(eps))
 }
 
 /// Computes the sine.
@@ -778,14 +543,7 @@ pub fn sin(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
     fn each<T: Floating>(out: &mut [T], [x]: [&[T]; 1]) {
         T::sin_all(out, x);
     }
-    elementwise::float(
-        out,
-        [x],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands),
-    )
+    each_element!(float, out, [x], each())
 }
 
 /// Computes the gradient of [`sin`] by `x`.
@@ -801,14 +559,7 @@ pub fn sin_dx(dx: &mut ViewMut<'_>, x: &View<'_>, dout: &View<'_>) -> Result<()>
             *dx = dout * x.cos();
         }
     }
-    elementwise::float(
-        dx,
-        [x, dout],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands),
-    )
+    each_element!(float, dx, [x, dout], each())
 }
 
 /// Computes the cosine.
@@ -822,14 +573,7 @@ pub fn cos(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
     fn each<T: Floating>(out: &mut [T], [x]: [&[T]; 1]) {
         T::cos_all(out, x);
     }
-    elementwise::float(
-        out,
-        [x],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands),
-    )
+    each_element!(float, out, [x], each())
 }
 
 /// Computes the gradient of [`cos`] by `x`.
@@ -845,14 +589,7 @@ pub fn cos_dx(dx: &mut ViewMut<'_>, x: &View<'_>, dout: &View<'_>) -> Result<()>
             *dx = -dout * x.sin();
         }
     }
-    elementwise::float(
-        dx,
-        [x, dout],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands),
-    )
+    each_element!(float, dx, [x, dout], each())
 }
 
 /// Computes the tangent.
@@ -868,14 +605,7 @@ pub fn tan(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
             *out = x.tan();
         }
     }
-    elementwise::float(
-        out,
-        [x],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands),
-    )
+    each_element!(float, out, [x], each())
 }
 
 /// Computes the gradient of [`tan`] by `x`.
@@ -891,14 +621,7 @@ pub fn tan_dx(dx: &mut ViewMut<'_>, x: &View<'_>, dout: &View<'_>) -> Result<()>
             *dx = dout / x.cos().square();
         }
     }
-    elementwise::float(
-        dx,
-        [x, dout],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands),
-    )
+    each_element!(float, dx, [x, dout], each())
 }
 
 /// Computes the inverse sine.
@@ -914,14 +637,7 @@ pub fn asin(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
             *out = x.asin();
         }
     }
-    elementwise::float(
-        out,
-        [x],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands),
-    )
+    each_element!(float, out, [x], each())
 }
 
 /// Computes the gradient of [`asin`] by `x`.
@@ -937,14 +653,7 @@ pub fn asin_dx(dx: &mut ViewMut<'_>, x: &View<'_>, dout: &View<'_>) -> Result<()
             *dx = dout / ((T::of(1.0) - x) * (T::of(1.0) + x)).sqrt();
         }
     }
-    elementwise::float(
-        dx,
-        [x, dout],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands),
-    )
+    each_element!(float, dx, [x, dout], each())
 }
 
 /// Computes the inverse cosine.
@@ -960,14 +669,7 @@ pub fn acos(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
             *out = x.acos();
         }
     }
-    elementwise::float(
-        out,
-        [x],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands),
-    )
+    each_element!(float, out, [x], each())
 }
 
 /// Computes the gradient of [`acos`] by `x`.
@@ -983,14 +685,7 @@ pub fn acos_dx(dx: &mut ViewMut<'_>, x: &View<'_>, dout: &View<'_>) -> Result<()
             *dx = -dout / ((T::of(1.0) - x) * (T::of(1.0) + x)).sqrt();
         }
     }
-    elementwise::float(
-        dx,
-        [x, dout],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands),
-    )
+    each_element!(float, dx, [x, dout], each())
 }
 
 /// Computes the inverse tangent.
@@ -1006,14 +701,7 @@ pub fn atan(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
             *out = x.atan();
         }
     }
-    elementwise::float(
-        out,
-        [x],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands),
-    )
+    each_element!(float, out, [x], each())
 }
 
 /// Computes the gradient of [`atan`] by `x`.
@@ -1029,14 +717,7 @@ pub fn atan_dx(dx: &mut ViewMut<'_>, x: &View<'_>, dout: &View<'_>) -> Result<()
             *dx = dout / (T::of(1.0) + x * x);
         }
     }
-    elementwise::float(
-        dx,
-        [x, dout],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands),
-    )
+    each_element!(float, dx, [x, dout], each())
 }
 
 /// Computes the hyperbolic sine.
@@ -1052,14 +733,7 @@ pub fn sinh(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
             *out = x.sinh();
         }
     }
-    elementwise::float(
-        out,
-        [x],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands),
-    )
+    each_element!(float, out, [x], each())
 }
 
 /// Computes the gradient of [`sinh`] by `x`.
@@ -1075,14 +749,7 @@ pub fn sinh_dx(dx: &mut ViewMut<'_>, x: &View<'_>, dout: &View<'_>) -> Result<()
             *dx = dout * x.cosh();
         }
     }
-    elementwise::float(
-        dx,
-        [x, dout],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands),
-    )
+    each_element!(float, dx, [x, dout], each())
 }
 
 /// Computes the hyperbolic cosine.
@@ -1098,14 +765,7 @@ pub fn cosh(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
             *out = x.cosh();
         }
     }
-    elementwise::float(
-        out,
-        [x],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands),
-    )
+    each_element!(float, out, [x], each())
 }
 
 /// Computes the gradient of [`cosh`] by `x`.
@@ -1121,14 +781,7 @@ pub fn cosh_dx(dx: &mut ViewMut<'_>, x: &View<'_>, dout: &View<'_>) -> Result<()
             *dx = dout * x.sinh();
         }
     }
-    elementwise::float(
-        dx,
-        [x, dout],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands),
-    )
+    each_element!(float, dx, [x, dout], each())
 }
 
 /// Computes the inverse hyperbolic sine.
@@ -1144,14 +797,7 @@ pub fn asinh(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
             *out = x.asinh();
         }
     }
-    elementwise::float(
-        out,
-        [x],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands),
-    )
+    each_element!(float, out, [x], each())
 }
 
 /// Computes the gradient of [`asinh`] by `x`.
@@ -1167,14 +813,7 @@ pub fn asinh_dx(dx: &mut ViewMut<'_>, x: &View<'_>, dout: &View<'_>) -> Result<(
             *dx = dout / (T::of(1.0) + x * x).sqrt();
         }
     }
-    elementwise::float(
-        dx,
-        [x, dout],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands),
-    )
+    each_element!(float, dx, [x, dout], each())
 }
 
 /// Computes the inverse hyperbolic cosine.
@@ -1190,14 +829,7 @@ pub fn acosh(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
             *out = x.acosh();
         }
     }
-    elementwise::float(
-        out,
-        [x],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands),
-    )
+    each_element!(float, out, [x], each())
 }
 
 /// Computes the gradient of [`acosh`] by `x`.
@@ -1213,14 +845,7 @@ pub fn acosh_dx(dx: &mut ViewMut<'_>, x: &View<'_>, dout: &View<'_>) -> Result<(
             *dx = dout / ((x - T::of(1.0)) * (x + T::of(1.0))).sqrt();
         }
     }
-    elementwise::float(
-        dx,
-        [x, dout],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands),
-    )
+    each_element!(float, dx, [x, dout], each())
 }
 
 /// Computes the inverse hyperbolic tangent.
@@ -1236,14 +861,7 @@ pub fn atanh(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
             *out = x.atanh();
         }
     }
-    elementwise::float(
-        out,
-        [x],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands),
-    )
+    each_element!(float, out, [x], each())
 }
 
 /// Computes the gradient of [`atanh`] by `x`.
@@ -1259,14 +877,7 @@ pub fn atanh_dx(dx: &mut ViewMut<'_>, x: &View<'_>, dout: &View<'_>) -> Result<(
             *dx = dout / ((T::of(1.0) - x) * (T::of(1.0) + x));
         }
     }
-    elementwise::float(
-        dx,
-        [x, dout],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands),
-    )
+    each_element!(float, dx, [x, dout], each())
 }
 
 /// Computes the error function.
@@ -1282,14 +893,7 @@ pub fn erf(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
             *out = x.erf();
         }
     }
-    elementwise::float(
-        out,
-        [x],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands),
-    )
+    each_element!(float, out, [x], each())
 }
 
 /// Computes the gradient of [`erf`] by `x`.
@@ -1305,14 +909,7 @@ pub fn erf_dx(dx: &mut ViewMut<'_>, x: &View<'_>, dout: &View<'_>) -> Result<()>
             *dx = T::of(2.0) / T::of(std::f64::consts::PI).sqrt() * dout * (-x * x).exp();
         }
     }
-    elementwise::float(
-        dx,
-        [x, dout],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands),
-    )
+    each_element!(float, dx, [x, dout], each())
 }
 
 /// Computes the logarithm of the absolute value of the gamma function.
@@ -1328,14 +925,7 @@ pub fn lgamma(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
             *out = x.lgamma();
         }
     }
-    elementwise::float(
-        out,
-        [x],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands),
-    )
+    each_element!(float, out, [x], each())
 }
 
 /// Computes the gradient of [`lgamma`] by `x`.
@@ -1351,14 +941,7 @@ pub fn lgamma_dx(dx: &mut ViewMut<'_>, x: &View<'_>, dout: &View<'_>) -> Result<
             *dx = dout * x.digamma();
         }
     }
-    elementwise::float(
-        dx,
-        [x, dout],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands),
-    )
+    each_element!(float, dx, [x, dout], each())
 }
 
 /// Computes the derivative of the logarithm of the gamma function.
@@ -1374,14 +957,7 @@ pub fn digamma(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
             *out = x.digamma();
         }
     }
-    elementwise::float(
-        out,
-        [x],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands),
-    )
+    each_element!(float, out, [x], each())
 }
 
 /// Rounds down to a whole number.
@@ -1397,14 +973,7 @@ pub fn floor(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
             *out = x.floor();
         }
     }
-    elementwise::float(
-        out,
-        [x],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands),
-    )
+    each_element!(float, out, [x], each())
 }
 
 /// Computes the gradient of [`floor`] by `x`.
@@ -1420,14 +989,7 @@ pub fn floor_dx(dx: &mut ViewMut<'_>, dout: &View<'_>) -> Result<()> {
             *dx = T::of(0.0) * dout;
         }
     }
-    elementwise::float(
-        dx,
-        [dout],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands),
-    )
+    each_element!(float, dx, [dout], each())
 }
 
 /// Rounds up to a whole number.
@@ -1443,14 +1005,7 @@ pub fn ceil(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
             *out = x.ceil();
         }
     }
-    elementwise::float(
-        out,
-        [x],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands),
-    )
+    each_element!(float, out, [x], each())
 }
 
 /// Computes the gradient of [`ceil`] by `x`.
@@ -1466,14 +1021,7 @@ pub fn ceil_dx(dx: &mut ViewMut<'_>, dout: &View<'_>) -> Result<()> {
             *dx = T::of(0.0) * dout;
         }
     }
-    elementwise::float(
-        dx,
-        [dout],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands),
-    )
+    each_element!(float, dx, [dout], each())
 }
 
 /// Removes the fraction.
@@ -1489,14 +1037,7 @@ pub fn trunc(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
             *out = x.trunc();
         }
     }
-    elementwise::float(
-        out,
-        [x],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands),
-    )
+    each_element!(float, out, [x], each())
 }
 
 /// Computes the gradient of [`trunc`] by `x`.
@@ -1512,14 +1053,7 @@ pub fn trunc_dx(dx: &mut ViewMut<'_>, dout: &View<'_>) -> Result<()> {
             *dx = T::of(0.0) * dout;
         }
     }
-    elementwise::float(
-        dx,
-        [dout],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands),
-    )
+    each_element!(float, dx, [dout], each())
 }
 
 /// Rounds to the nearest whole number, or to some decimals.
@@ -1542,14 +1076,7 @@ pub fn round(out: &mut ViewMut<'_>, x: &View<'_>, decimals: f64) -> Result<()> {
             };
         }
     }
-    elementwise::float(
-        out,
-        [x],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands, decimals),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands, decimals),
-    )
+    each_element!(float, out, [x], each(decimals))
 }
 
 /// Computes the gradient of [`round`] by `x`.
@@ -1565,14 +1092,7 @@ pub fn round_dx(dx: &mut ViewMut<'_>, dout: &View<'_>) -> Result<()> {
             *dx = T::of(0.0) * dout;
         }
     }
-    elementwise::float(
-        dx,
-        [dout],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands),
-    )
+    each_element!(float, dx, [dout], each())
 }
 
 /// Multiplies the input by a number, and adds a number.
@@ -1596,33 +1116,11 @@ pub fn scale(
             *out = if bias_after_scale { scale * x + bias } else { scale * (x + bias) };
         }
     }
-    elementwise::numeric(
+    each_element!(
+        numeric,
         out,
         [x],
-        #[inline(always)]
-        |results, operands| {
-            if bias_after_scale {
-                each::<Wrapping<i64>>(results, operands, scale, bias, true)
-            } else {
-                each::<Wrapping<i64>>(results, operands, scale, bias, false)
-            }
-        },
-        #[inline(always)]
-        |results, operands| {
-            if bias_after_scale {
-                each::<f32>(results, operands, scale, bias, true)
-            } else {
-                each::<f32>(results, operands, scale, bias, false)
-            }
-        },
-        #[inline(always)]
-        |results, operands| {
-            if bias_after_scale {
-                each::<f64>(results, operands, scale, bias, true)
-            } else {
-                each::<f64>(results, operands, scale, bias, false)
-            }
-        },
+        if bias_after_scale { each(scale, bias, true) } else { each(scale, bias, false) }
     )
 }
 
@@ -1640,14 +1138,7 @@ pub fn scale_dx(dx: &mut ViewMut<'_>, dout: &View<'_>, scale: f64) -> Result<()>
             *dx = scale * dout;
         }
     }
-    elementwise::float(
-        dx,
-        [dout],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands, scale),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands, scale),
-    )
+    each_element!(float, dx, [dout], each(scale))
 }
 
 /// Divides the input by a number.
@@ -1664,14 +1155,7 @@ pub fn div_scale(out: &mut ViewMut<'_>, x: &View<'_>, scale: f64) -> Result<()> 
             *out = x / scale;
         }
     }
-    elementwise::float(
-        out,
-        [x],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands, scale),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands, scale),
-    )
+    each_element!(float, out, [x], each(scale))
 }
 
 /// Computes the gradient of [`div_scale`] by `x`.
@@ -1688,14 +1172,7 @@ pub fn div_scale_dx(dx: &mut ViewMut<'_>, dout: &View<'_>, scale: f64) -> Result
             *dx = dout / scale;
         }
     }
-    elementwise::float(
-        dx,
-        [dout],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands, scale),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands, scale),
-    )
+    each_element!(float, dx, [dout], each(scale))
 }
 
 /// Adds a number to the input.
@@ -1712,16 +1189,7 @@ pub fn increment(out: &mut ViewMut<'_>, x: &View<'_>, value: f64) -> Result<()> 
             *out = x + value;
         }
     }
-    elementwise::numeric(
-        out,
-        [x],
-        #[inline(always)]
-        |results, operands| each::<Wrapping<i64>>(results, operands, value),
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands, value),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands, value),
-    )
+    each_element!(numeric, out, [x], each(value))
 }
 
 /// Computes the gradient of [`increment`] by `x`.
@@ -1737,14 +1205,7 @@ pub fn increment_dx(dx: &mut ViewMut<'_>, dout: &View<'_>) -> Result<()> {
             *dx = dout;
         }
     }
-    elementwise::float(
-        dx,
-        [dout],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands),
-    )
+    each_element!(float, dx, [dout], each())
 }
 
 /// Raises the input to a power that is the same for all elements.
@@ -1761,16 +1222,7 @@ pub fn pow(out: &mut ViewMut<'_>, x: &View<'_>, exponent: f64) -> Result<()> {
             *out = x.pow(exponent);
         }
     }
-    elementwise::numeric(
-        out,
-        [x],
-        #[inline(always)]
-        |results, operands| each::<Wrapping<i64>>(results, operands, exponent),
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands, exponent),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands, exponent),
-    )
+    each_element!(numeric, out, [x], each(exponent))
 }
 
 /// Computes the gradient of [`pow`] by `x`.
@@ -1791,14 +1243,7 @@ pub fn pow_dx(dx: &mut ViewMut<'_>, x: &View<'_>, dout: &View<'_>, exponent: f64
             };
         }
     }
-    elementwise::float(
-        dx,
-        [x, dout],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands, exponent),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands, exponent),
-    )
+    each_element!(float, dx, [x, dout], each(exponent))
 }
 
 /// Limits the input to an interval.
@@ -1816,16 +1261,7 @@ pub fn clip(out: &mut ViewMut<'_>, x: &View<'_>, lower: f64, upper: f64) -> Resu
             *out = x.max(lower).min(upper);
         }
     }
-    elementwise::numeric(
-        out,
-        [x],
-        #[inline(always)]
-        |results, operands| each::<Wrapping<i64>>(results, operands, lower, upper),
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands, lower, upper),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands, lower, upper),
-    )
+    each_element!(numeric, out, [x], each(lower, upper))
 }
 
 /// Computes the gradient of [`clip`] by `x`.
@@ -1843,12 +1279,5 @@ pub fn clip_dx(dx: &mut ViewMut<'_>, x: &View<'_>, dout: &View<'_>, lower: f64, 
             *dx = if x >= lower && x <= upper { dout } else { T::of(0.0) };
         }
     }
-    elementwise::float(
-        dx,
-        [x, dout],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands, lower, upper),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands, lower, upper),
-    )
+    each_element!(float, dx, [x, dout], each(lower, upper))
 }

@@ -2,11 +2,10 @@
 
 //! Operators of truth values, of the bits of integers, and the choice between two tensors.
 
-use crate::elementwise;
+use crate::elementwise::each_element;
 use crate::error::Result;
 use crate::numeric::{Floating, Numeric, Whole};
 use crate::tensor::{View, ViewMut};
-use std::num::Wrapping;
 
 /// Tests whether both inputs are true.
 ///
@@ -21,16 +20,7 @@ pub fn logical_and(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> Result<
             *out = T::of_truth(a != T::of(0.0) && b != T::of(0.0));
         }
     }
-    elementwise::numeric(
-        out,
-        [a, b],
-        #[inline(always)]
-        |results, operands| each::<Wrapping<i64>>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands),
-    )
+    each_element!(numeric, out, [a, b], each())
 }
 
 /// Tests whether at least one of the inputs is true.
@@ -46,16 +36,7 @@ pub fn logical_or(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> Result<(
             *out = T::of_truth(a != T::of(0.0) || b != T::of(0.0));
         }
     }
-    elementwise::numeric(
-        out,
-        [a, b],
-        #[inline(always)]
-        |results, operands| each::<Wrapping<i64>>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands),
-    )
+    each_element!(numeric, out, [a, b], each())
 }
 
 /// Tests whether exactly one of the inputs is true.
@@ -71,16 +52,7 @@ pub fn logical_xor(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> Result<
             *out = T::of_truth(a != T::of(0.0) && b == T::of(0.0) || a == T::of(0.0) && b != T::of(0.0));
         }
     }
-    elementwise::numeric(
-        out,
-        [a, b],
-        #[inline(always)]
-        |results, operands| each::<Wrapping<i64>>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands),
-    )
+    each_element!(numeric, out, [a, b], each())
 }
 
 /// Tests whether the input is false.
@@ -96,16 +68,7 @@ pub fn logical_not(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
             *out = T::of_truth(x == T::of(0.0));
         }
     }
-    elementwise::numeric(
-        out,
-        [x],
-        #[inline(always)]
-        |results, operands| each::<Wrapping<i64>>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands),
-    )
+    each_element!(numeric, out, [x], each())
 }
 
 /// Returns the bits that are set in both inputs.
@@ -121,12 +84,7 @@ pub fn bitwise_and(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> Result<
             *out = a.bit_and(b);
         }
     }
-    elementwise::whole(
-        out,
-        [a, b],
-        #[inline(always)]
-        |results, operands| each::<Wrapping<i64>>(results, operands),
-    )
+    each_element!(whole, out, [a, b], each())
 }
 
 /// Returns the bits that are set in at least one of the inputs.
@@ -142,12 +100,7 @@ pub fn bitwise_or(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> Result<(
             *out = a.bit_or(b);
         }
     }
-    elementwise::whole(
-        out,
-        [a, b],
-        #[inline(always)]
-        |results, operands| each::<Wrapping<i64>>(results, operands),
-    )
+    each_element!(whole, out, [a, b], each())
 }
 
 /// Returns the bits that are set in exactly one of the inputs.
@@ -163,12 +116,7 @@ pub fn bitwise_xor(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> Result<
             *out = a.bit_xor(b);
         }
     }
-    elementwise::whole(
-        out,
-        [a, b],
-        #[inline(always)]
-        |results, operands| each::<Wrapping<i64>>(results, operands),
-    )
+    each_element!(whole, out, [a, b], each())
 }
 
 /// Returns the bits that are not set in the input.
@@ -184,12 +132,7 @@ pub fn bitwise_not(out: &mut ViewMut<'_>, x: &View<'_>) -> Result<()> {
             *out = x.bit_not();
         }
     }
-    elementwise::whole(
-        out,
-        [x],
-        #[inline(always)]
-        |results, operands| each::<Wrapping<i64>>(results, operands),
-    )
+    each_element!(whole, out, [x], each())
 }
 
 /// Moves the bits of the left input up by the right input.
@@ -205,12 +148,7 @@ pub fn bitwise_left_shift(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) -> 
             *out = if b < T::of(0.0) || b > T::of(63.0) { T::of(0.0) } else { a.shift_left(b) };
         }
     }
-    elementwise::whole(
-        out,
-        [a, b],
-        #[inline(always)]
-        |results, operands| each::<Wrapping<i64>>(results, operands),
-    )
+    each_element!(whole, out, [a, b], each())
 }
 
 /// Moves the bits of the left input down by the right input.
@@ -227,12 +165,7 @@ pub fn bitwise_right_shift(out: &mut ViewMut<'_>, a: &View<'_>, b: &View<'_>) ->
                 if b < T::of(0.0) || b > T::of(63.0) { a.shift_right(T::of(63.0)) } else { a.shift_right(b) };
         }
     }
-    elementwise::whole(
-        out,
-        [a, b],
-        #[inline(always)]
-        |results, operands| each::<Wrapping<i64>>(results, operands),
-    )
+    each_element!(whole, out, [a, b], each())
 }
 
 /// Moves the bits of the left input down by the right input, without regard to the sign.
@@ -260,12 +193,7 @@ pub fn bitwise_right_shift_logical(
             };
         }
     }
-    elementwise::whole(
-        out,
-        [a, b],
-        #[inline(always)]
-        |results, operands| each::<Wrapping<i64>>(results, operands, bits),
-    )
+    each_element!(whole, out, [a, b], each(bits))
 }
 
 /// Selects elements of one input where a condition is true, and of another elsewhere.
@@ -281,16 +209,7 @@ pub fn select(out: &mut ViewMut<'_>, condition: &View<'_>, a: &View<'_>, b: &Vie
             *out = if condition != T::of(0.0) { a } else { b };
         }
     }
-    elementwise::numeric(
-        out,
-        [condition, a, b],
-        #[inline(always)]
-        |results, operands| each::<Wrapping<i64>>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands),
-    )
+    each_element!(numeric, out, [condition, a, b], each())
 }
 
 /// Computes the gradient of [`select`] by `a`.
@@ -306,14 +225,7 @@ pub fn select_da(da: &mut ViewMut<'_>, condition: &View<'_>, dout: &View<'_>) ->
             *da = if condition != T::of(0.0) { dout } else { T::of(0.0) };
         }
     }
-    elementwise::float(
-        da,
-        [condition, dout],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands),
-    )
+    each_element!(float, da, [condition, dout], each())
 }
 
 /// Computes the gradient of [`select`] by `b`.
@@ -329,14 +241,7 @@ pub fn select_db(db: &mut ViewMut<'_>, condition: &View<'_>, dout: &View<'_>) ->
             *db = if condition != T::of(0.0) { T::of(0.0) } else { dout };
         }
     }
-    elementwise::float(
-        db,
-        [condition, dout],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands),
-    )
+    each_element!(float, db, [condition, dout], each())
 }
 
 /// Replaces the elements under a mask by a value.
@@ -352,16 +257,7 @@ pub fn masked_fill(out: &mut ViewMut<'_>, x: &View<'_>, mask: &View<'_>, value: 
             *out = if mask != T::of(0.0) { value } else { x };
         }
     }
-    elementwise::numeric(
-        out,
-        [x, mask, value],
-        #[inline(always)]
-        |results, operands| each::<Wrapping<i64>>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands),
-    )
+    each_element!(numeric, out, [x, mask, value], each())
 }
 
 /// Computes the gradient of [`masked_fill`] by `x`.
@@ -377,14 +273,7 @@ pub fn masked_fill_dx(dx: &mut ViewMut<'_>, mask: &View<'_>, dout: &View<'_>) ->
             *dx = if mask != T::of(0.0) { T::of(0.0) } else { dout };
         }
     }
-    elementwise::float(
-        dx,
-        [mask, dout],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands),
-    )
+    each_element!(float, dx, [mask, dout], each())
 }
 
 /// Computes the gradient of [`masked_fill`] by `value`.
@@ -400,12 +289,5 @@ pub fn masked_fill_dvalue(dvalue: &mut ViewMut<'_>, mask: &View<'_>, dout: &View
             *dvalue = if mask != T::of(0.0) { dout } else { T::of(0.0) };
         }
     }
-    elementwise::float(
-        dvalue,
-        [mask, dout],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands),
-    )
+    each_element!(float, dvalue, [mask, dout], each())
 }

@@ -2,7 +2,7 @@
 
 //! The elementwise parts of loss functions.
 
-use crate::elementwise;
+use crate::elementwise::each_element;
 use crate::error::Result;
 use crate::numeric::Floating;
 use crate::tensor::{View, ViewMut};
@@ -20,14 +20,7 @@ pub fn squared_error(out: &mut ViewMut<'_>, x: &View<'_>, label: &View<'_>) -> R
             *out = (x - label).square();
         }
     }
-    elementwise::float(
-        out,
-        [x, label],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands),
-    )
+    each_element!(float, out, [x, label], each())
 }
 
 /// Computes the gradient of [`squared_error`] by `x`.
@@ -43,14 +36,7 @@ pub fn squared_error_dx(dx: &mut ViewMut<'_>, x: &View<'_>, label: &View<'_>, do
             *dx = T::of(2.0) * dout * (x - label);
         }
     }
-    elementwise::float(
-        dx,
-        [x, label, dout],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands),
-    )
+    each_element!(float, dx, [x, label, dout], each())
 }
 
 /// Computes the gradient of [`squared_error`] by `label`.
@@ -71,14 +57,7 @@ pub fn squared_error_dlabel(
             *dlabel = T::of(2.0) * dout * (label - x);
         }
     }
-    elementwise::float(
-        dlabel,
-        [x, label, dout],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands),
-    )
+    each_element!(float, dlabel, [x, label, dout], each())
 }
 
 /// Computes Huber's function of a residual.
@@ -95,14 +74,7 @@ pub fn huber(out: &mut ViewMut<'_>, x: &View<'_>, delta: f64) -> Result<()> {
             *out = if x.abs() <= delta { T::of(0.5) * x * x } else { delta * (x.abs() - T::of(0.5) * delta) };
         }
     }
-    elementwise::float(
-        out,
-        [x],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands, delta),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands, delta),
-    )
+    each_element!(float, out, [x], each(delta))
 }
 
 /// Computes the gradient of [`huber`] by `x`.
@@ -119,14 +91,7 @@ pub fn huber_dx(dx: &mut ViewMut<'_>, x: &View<'_>, dout: &View<'_>, delta: f64)
             *dx = dout * x.clamp(-delta, delta);
         }
     }
-    elementwise::float(
-        dx,
-        [x, dout],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands, delta),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands, delta),
-    )
+    each_element!(float, dx, [x, dout], each(delta))
 }
 
 /// Computes an absolute difference that is smooth near 0.
@@ -144,14 +109,7 @@ pub fn smooth_l1_loss(out: &mut ViewMut<'_>, x: &View<'_>, label: &View<'_>, bet
             *out = if r.abs() < beta { T::of(0.5) * r * r / beta } else { r.abs() - T::of(0.5) * beta };
         }
     }
-    elementwise::float(
-        out,
-        [x, label],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands, beta),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands, beta),
-    )
+    each_element!(float, out, [x, label], each(beta))
 }
 
 /// Computes the gradient of [`smooth_l1_loss`] by `x`.
@@ -176,14 +134,7 @@ pub fn smooth_l1_loss_dx(
             *dx = dout * slope;
         }
     }
-    elementwise::float(
-        dx,
-        [x, label, dout],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands, beta),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands, beta),
-    )
+    each_element!(float, dx, [x, label, dout], each(beta))
 }
 
 /// Computes the gradient of [`smooth_l1_loss`] by `label`.
@@ -208,14 +159,7 @@ pub fn smooth_l1_loss_dlabel(
             *dlabel = -dout * slope;
         }
     }
-    elementwise::float(
-        dlabel,
-        [x, label, dout],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands, beta),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands, beta),
-    )
+    each_element!(float, dlabel, [x, label, dout], each(beta))
 }
 
 /// Computes the binary cross entropy of probabilities.
@@ -233,14 +177,7 @@ pub fn bce_loss(out: &mut ViewMut<'_>, x: &View<'_>, label: &View<'_>) -> Result
             *out = (label - T::of(1.0)) * log_false - label * log_true;
         }
     }
-    elementwise::float(
-        out,
-        [x, label],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands),
-    )
+    each_element!(float, out, [x, label], each())
 }
 
 /// Computes the gradient of [`bce_loss`] by `x`.
@@ -256,14 +193,7 @@ pub fn bce_loss_dx(dx: &mut ViewMut<'_>, x: &View<'_>, label: &View<'_>, dout: &
             *dx = dout * (x - label) / (x * (T::of(1.0) - x)).max(T::of(0.000000000001));
         }
     }
-    elementwise::float(
-        dx,
-        [x, label, dout],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands),
-    )
+    each_element!(float, dx, [x, label, dout], each())
 }
 
 /// Computes the gradient of [`bce_loss`] by `label`.
@@ -281,14 +211,7 @@ pub fn bce_loss_dlabel(dlabel: &mut ViewMut<'_>, x: &View<'_>, dout: &View<'_>) 
             *dlabel = dout * (log_false - log_true);
         }
     }
-    elementwise::float(
-        dlabel,
-        [x, dout],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands),
-    )
+    each_element!(float, dlabel, [x, dout], each())
 }
 
 /// Computes the binary cross entropy of logits.
@@ -311,14 +234,7 @@ pub fn sigmoid_cross_entropy(
             *out = if ignored { T::of(0.0) } else { x.max(T::of(0.0)) - x * label + (-x.abs()).softplus() };
         }
     }
-    elementwise::float(
-        out,
-        [x, label],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands, ignore_index),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands, ignore_index),
-    )
+    each_element!(float, out, [x, label], each(ignore_index))
 }
 
 /// Computes the gradient of [`sigmoid_cross_entropy`] by `x`.
@@ -342,14 +258,7 @@ pub fn sigmoid_cross_entropy_dx(
             *dx = if ignored { T::of(0.0) } else { dout * (x.sigmoid() - label) };
         }
     }
-    elementwise::float(
-        dx,
-        [x, label, dout],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands, ignore_index),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands, ignore_index),
-    )
+    each_element!(float, dx, [x, label, dout], each(ignore_index))
 }
 
 /// Computes the gradient of [`sigmoid_cross_entropy`] by `label`.
@@ -373,14 +282,7 @@ pub fn sigmoid_cross_entropy_dlabel(
             *dlabel = if ignored { T::of(0.0) } else { -dout * x };
         }
     }
-    elementwise::float(
-        dlabel,
-        [x, label, dout],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands, ignore_index),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands, ignore_index),
-    )
+    each_element!(float, dlabel, [x, label, dout], each(ignore_index))
 }
 
 /// Computes the binary cross entropy of logits, with a weight for the logarithm.
@@ -404,14 +306,7 @@ pub fn weighted_sigmoid_cross_entropy(
             *out = if ignored { T::of(0.0) } else { (T::of(1.0) - label) * x + weight * (-x).softplus() };
         }
     }
-    elementwise::float(
-        out,
-        [x, label, weight],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands, ignore_index),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands, ignore_index),
-    )
+    each_element!(float, out, [x, label, weight], each(ignore_index))
 }
 
 /// Computes the gradient of [`weighted_sigmoid_cross_entropy`] by `x`.
@@ -436,14 +331,7 @@ pub fn weighted_sigmoid_cross_entropy_dx(
             *dx = if ignored { T::of(0.0) } else { dout * (T::of(1.0) - label - weight * (-x).sigmoid()) };
         }
     }
-    elementwise::float(
-        dx,
-        [x, label, weight, dout],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands, ignore_index),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands, ignore_index),
-    )
+    each_element!(float, dx, [x, label, weight, dout], each(ignore_index))
 }
 
 /// Computes the binary cross entropy of logits, with less weight for predictions that are right.
@@ -475,14 +363,7 @@ pub fn sigmoid_focal_loss(
             *out = weight * entropy * q.pow(gamma);
         }
     }
-    elementwise::float(
-        out,
-        [x, label],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands, alpha, gamma),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands, alpha, gamma),
-    )
+    each_element!(float, out, [x, label], each(alpha, gamma))
 }
 
 /// Computes the gradient of [`sigmoid_focal_loss`] by `x`.
@@ -520,14 +401,7 @@ pub fn sigmoid_focal_loss_dx(
             *dx = dout * weight * ((p - label) * q.pow(gamma) + entropy * slope);
         }
     }
-    elementwise::float(
-        dx,
-        [x, label, dout],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands, alpha, gamma),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands, alpha, gamma),
-    )
+    each_element!(float, dx, [x, label, dout], each(alpha, gamma))
 }
 
 /// Computes the binary cross entropy of probabilities, with a small number inside the logarithms.
@@ -544,14 +418,7 @@ pub fn log_loss(out: &mut ViewMut<'_>, x: &View<'_>, label: &View<'_>, epsilon: 
             *out = -label * (x + epsilon).log() - (T::of(1.0) - label) * (T::of(1.0) - x + epsilon).log();
         }
     }
-    elementwise::float(
-        out,
-        [x, label],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands, epsilon),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands, epsilon),
-    )
+    each_element!(float, out, [x, label], each(epsilon))
 }
 
 /// Computes the gradient of [`log_loss`] by `x`.
@@ -574,14 +441,7 @@ pub fn log_loss_dx(
             *dx = dout * ((T::of(1.0) - label) / (T::of(1.0) - x + epsilon) - label / (x + epsilon));
         }
     }
-    elementwise::float(
-        dx,
-        [x, label, dout],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands, epsilon),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands, epsilon),
-    )
+    each_element!(float, dx, [x, label, dout], each(epsilon))
 }
 
 /// Computes the pointwise term of the Kullback-Leibler divergence.
@@ -603,26 +463,7 @@ pub fn kldiv_loss(out: &mut ViewMut<'_>, x: &View<'_>, label: &View<'_>, log_tar
             };
         }
     }
-    elementwise::float(
-        out,
-        [x, label],
-        #[inline(always)]
-        |results, operands| {
-            if log_target {
-                each::<f32>(results, operands, true)
-            } else {
-                each::<f32>(results, operands, false)
-            }
-        },
-        #[inline(always)]
-        |results, operands| {
-            if log_target {
-                each::<f64>(results, operands, true)
-            } else {
-                each::<f64>(results, operands, false)
-            }
-        },
-    )
+    each_element!(float, out, [x, label], if log_target { each(true) } else { each(false) })
 }
 
 /// Computes the gradient of [`kldiv_loss`] by `x`.
@@ -649,26 +490,7 @@ pub fn kldiv_loss_dx(
             };
         }
     }
-    elementwise::float(
-        dx,
-        [label, dout],
-        #[inline(always)]
-        |results, operands| {
-            if log_target {
-                each::<f32>(results, operands, true)
-            } else {
-                each::<f32>(results, operands, false)
-            }
-        },
-        #[inline(always)]
-        |results, operands| {
-            if log_target {
-                each::<f64>(results, operands, true)
-            } else {
-                each::<f64>(results, operands, false)
-            }
-        },
-    )
+    each_element!(float, dx, [label, dout], if log_target { each(true) } else { each(false) })
 }
 
 /// Computes the hinge loss of logits.
@@ -685,14 +507,7 @@ pub fn hinge_loss(out: &mut ViewMut<'_>, x: &View<'_>, label: &View<'_>) -> Resu
             *out = (T::of(1.0) - x * side).max(T::of(0.0));
         }
     }
-    elementwise::float(
-        out,
-        [x, label],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands),
-    )
+    each_element!(float, out, [x, label], each())
 }
 
 /// Computes the gradient of [`hinge_loss`] by `x`.
@@ -709,14 +524,7 @@ pub fn hinge_loss_dx(dx: &mut ViewMut<'_>, x: &View<'_>, label: &View<'_>, dout:
             *dx = if x * side < T::of(1.0) { -dout * side } else { T::of(0.0) };
         }
     }
-    elementwise::float(
-        dx,
-        [x, label, dout],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands),
-    )
+    each_element!(float, dx, [x, label, dout], each())
 }
 
 /// Mixes labels with a distribution.
@@ -733,14 +541,7 @@ pub fn label_smooth(out: &mut ViewMut<'_>, label: &View<'_>, prior: &View<'_>, e
             *out = (T::of(1.0) - epsilon) * label + epsilon * prior;
         }
     }
-    elementwise::float(
-        out,
-        [label, prior],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands, epsilon),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands, epsilon),
-    )
+    each_element!(float, out, [label, prior], each(epsilon))
 }
 
 /// Computes the gradient of [`label_smooth`] by `label`.
@@ -757,12 +558,5 @@ pub fn label_smooth_dlabel(dlabel: &mut ViewMut<'_>, dout: &View<'_>, epsilon: f
             *dlabel = (T::of(1.0) - epsilon) * dout;
         }
     }
-    elementwise::float(
-        dlabel,
-        [dout],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands, epsilon),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands, epsilon),
-    )
+    each_element!(float, dlabel, [dout], each(epsilon))
 }

@@ -3,11 +3,12 @@
 //! One value from all elements along some dimensions.
 
 use crate::attributes::SumAttributes;
+use crate::elementwise::each_element;
 use crate::error::Result;
 use crate::numeric::{Floating, Numeric};
+use crate::reduction;
 use crate::reduction::{Along, Fold};
 use crate::tensor::{View, ViewMut};
-use crate::{elementwise, reduction};
 
 /// Folds the elements for [`sum`].
 #[derive(Clone, Copy, Debug)]
@@ -87,14 +88,7 @@ pub fn nansum_grad(
     }
     let ([dout], _) =
         reduction::spread(dx.dims(), [dout], Along::named(with.axis, with.keep_dim, with.reduce_all))?;
-    elementwise::float(
-        dx,
-        [x, &dout],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands),
-    )
+    each_element!(float, dx, [x, &dout], each())
 }
 
 /// Folds the elements for [`mean`].
@@ -145,14 +139,7 @@ pub fn mean_grad(dx: &mut ViewMut<'_>, dout: &View<'_>, with: &SumAttributes<'_>
     }
     let ([dout], count) =
         reduction::spread(dx.dims(), [dout], Along::named(with.axis, with.keep_dim, with.reduce_all))?;
-    elementwise::float(
-        dx,
-        [&dout],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands, count),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands, count),
-    )
+    each_element!(float, dx, [&dout], each(count))
 }
 
 /// Folds the elements for [`mean_all`].
@@ -202,14 +189,7 @@ pub fn mean_all_grad(dx: &mut ViewMut<'_>, dout: &View<'_>) -> Result<()> {
         }
     }
     let ([dout], count) = reduction::spread(dx.dims(), [dout], Along::Everything)?;
-    elementwise::float(
-        dx,
-        [&dout],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands, count),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands, count),
-    )
+    each_element!(float, dx, [&dout], each(count))
 }
 
 /// Folds the elements for [`prod`].
@@ -379,14 +359,7 @@ pub fn logsumexp_grad(
     }
     let ([out, dout], _) =
         reduction::spread(dx.dims(), [out, dout], Along::named(with.axis, with.keep_dim, with.reduce_all))?;
-    elementwise::float(
-        dx,
-        [x, &out, &dout],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands),
-    )
+    each_element!(float, dx, [x, &out, &dout], each())
 }
 
 /// Folds the elements for [`frobenius_norm`].
@@ -446,14 +419,7 @@ pub fn frobenius_norm_grad(
     }
     let ([out, dout], _) =
         reduction::spread(dx.dims(), [out, dout], Along::named(with.axis, with.keep_dim, with.reduce_all))?;
-    elementwise::float(
-        dx,
-        [x, &out, &dout],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands),
-    )
+    each_element!(float, dx, [x, &out, &dout], each())
 }
 
 /// Folds the elements for [`squared_l2_norm`].
@@ -501,14 +467,7 @@ pub fn squared_l2_norm_grad(dx: &mut ViewMut<'_>, x: &View<'_>, dout: &View<'_>)
         }
     }
     let ([dout], _) = reduction::spread(dx.dims(), [dout], Along::Everything)?;
-    elementwise::float(
-        dx,
-        [x, &dout],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands),
-    )
+    each_element!(float, dx, [x, &dout], each())
 }
 
 /// Folds the elements for [`l1_norm`].
@@ -556,12 +515,5 @@ pub fn l1_norm_grad(dx: &mut ViewMut<'_>, x: &View<'_>, dout: &View<'_>) -> Resu
         }
     }
     let ([dout], _) = reduction::spread(dx.dims(), [dout], Along::Everything)?;
-    elementwise::float(
-        dx,
-        [x, &dout],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands),
-    )
+    each_element!(float, dx, [x, &dout], each())
 }

@@ -2,7 +2,7 @@
 
 //! The functions of Bessel, Gauss and gamma, and parts of limited norm.
 
-use crate::elementwise;
+use crate::elementwise::each_element;
 use crate::error::Result;
 use crate::numeric::Floating;
 use crate::tensor::{View, ViewMut};
@@ -20,12 +20,5 @@ pub fn erfinv_grad(dx: &mut ViewMut<'_>, out: &View<'_>, dout: &View<'_>) -> Res
             *dx = dout * (T::of(0.5) * T::of(std::f64::consts::PI).sqrt()) * out.square().exp();
         }
     }
-    elementwise::float(
-        dx,
-        [out, dout],
-        #[inline(always)]
-        |results, operands| each::<f32>(results, operands),
-        #[inline(always)]
-        |results, operands| each::<f64>(results, operands),
-    )
+    each_element!(float, dx, [out, dout], each())
 }

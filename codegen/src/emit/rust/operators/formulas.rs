@@ -76,12 +76,14 @@ fn module(structs: &StructNames, group: &OperatorGroup, functions: &[TokenStream
     let bounds = used.import(quote!(crate::numeric), &["Floating", "Numeric", "Whole"]);
     let attributes = structs.import(quote!(crate::attributes), &used);
     let engines = used.import(quote!(crate), &["elementwise", "reduction"]);
+    let loops = used.import(quote!(crate::elementwise), &["each_element"]);
     let reduction = used.import(quote!(crate::reduction), &["Along", "Fold"]);
     let doc = of_file(&group.summary);
     quote! {
         #doc
         #wrapping
         #engines
+        #loops
         use crate::error::Result;
         #bounds
         #reduction

@@ -13,29 +13,24 @@ pub(super) fn call(
     tensors: &[TokenStream],
     attributes: &[(Ident, AttributeType)],
 ) -> TokenStream {
-    // A function alone would be called through a shim, which the compiler does not inline into the loops for wide vectors.
     let names: Vec<_> = attributes.iter().map(|(name, _)| quote!(#name)).collect();
-    let each = |ty: TokenStream| {
-        let body = match attributes.iter().position(|(_, ty)| *ty == AttributeType::Bool) {
-            // A loop for each value: one loop for both would compute both choices for each element.
-            Some(index) => {
-                let [yes, no] = [true, false].map(|value| {
-                    let mut names = names.clone();
-                    names[index] = quote!(#value);
-                    quote!(each::<#ty>(results, operands #(, #names)*))
-                });
-                let name = &names[index];
-                quote!(if #name { #yes } else { #no })
-            }
-            None => quote!(each::<#ty>(results, operands #(, #names)*)),
-        };
-        quote!(#[inline(always)] |results, operands| #body)
+    let each = match attributes.iter().position(|(_, ty)| *ty == AttributeType::Bool) {
+        // A loop for each value: one loop for both would compute both choices for each element.
+        Some(index) => {
+            let [yes, no] = [true, false].map(|value| {
+                let mut names = names.clone();
+                names[index] = quote!(#value);
+                quote!(each(#(#names),*))
+            });
+            let name = &names[index];
+            quote!(if #name { #yes } else { #no })
+        }
+        None => quote!(each(#(#names),*)),
     };
-    let (floats, whole) = ([each(quote!(f32)), each(quote!(f64))], each(quote!(Wrapping<i64>)));
-    let (engine, loops) = match elements {
-        Elements::Floats => (format_ident!("float"), quote!(#(#floats),*)),
-        Elements::Both => (format_ident!("numeric"), quote!(#whole, #(#floats),*)),
-        Elements::Integers => (format_ident!("whole"), quote!(#whole)),
+    let engine = match elements {
+        Elements::Floats => format_ident!("float"),
+        Elements::Both => format_ident!("numeric"),
+        Elements::Integers => format_ident!("whole"),
     };
-    quote!(elementwise::#engine(#out, [#(#tensors),*], #loops))
+    quote!(each_element!(#engine, #out, [#(#tensors),*], #each))
 }
