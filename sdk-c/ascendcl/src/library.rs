@@ -1,12 +1,12 @@
 //! Finds libtenon: the one in the process, the one beside this library, or the one on the search path.
 
-use std::ffi::{CStr, OsStr, c_char, c_void};
-use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
+use std::ffi::{CStr, c_char, c_void};
+use std::mem;
+use std::path::PathBuf;
 use std::sync::OnceLock;
-use std::{mem, ptr};
 
 use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
+use tenon::support::LibraryOf;
 
 /// The soname of libtenon.
 const SONAME: &str = "libtenon.so.0";
@@ -48,30 +48,10 @@ fn open() -> Result<Library, String> {
     if let Ok(loaded) = unsafe { Library::open(Some(SONAME), RTLD_NOW | libc::RTLD_NOLOAD) } {
         return Ok(loaded);
     }
-    let beside = folders().into_iter().flat_map(|folder| [SONAME, IN_PACKAGE].map(|name| folder.join(name)));
+    let folders = LibraryOf::this_code().map(|library| library.folders()).unwrap_or_default();
+    let beside = folders.into_iter().flat_map(|folder| [SONAME, IN_PACKAGE].map(|name| folder.join(name)));
     let path = beside.into_iter().find(|path| path.exists()).unwrap_or_else(|| PathBuf::from(SONAME));
     // SAFETY: the initialisers of libtenon have no preconditions.
     unsafe { Library::open(Some(&path), RTLD_NOW | RTLD_LOCAL) }
         .map_err(|error| format!("cannot load libtenon, which belongs beside this library: {error}"))
-}
-
-/// Returns the folder from which this library was loaded, and the folder of the file if that was a link.
-fn folders() -> Vec<PathBuf> {
-    static HERE: u8 = 0;
-    let mut found = libc::Dl_info {
-        dli_fname: ptr::null(),
-        dli_fbase: ptr::null_mut(),
-        dli_sname: ptr::null(),
-        dli_saddr: ptr::null_mut(),
-    };
-    // SAFETY: both addresses are valid.
-    let is_known = unsafe { libc::dladdr((&raw const HERE).cast(), &mut found) } != 0;
-    if !is_known || found.dli_fname.is_null() {
-        return Vec::new();
-    }
-    // SAFETY: the loader keeps the name as long as this library is loaded.
-    let name = unsafe { CStr::from_ptr(found.dli_fname) };
-    let path = Path::new(OsStr::from_bytes(name.to_bytes()));
-    let file = path.canonicalize().ok();
-    [Some(path), file.as_deref()].into_iter().flatten().filter_map(Path::parent).map(Path::to_owned).collect()
 }

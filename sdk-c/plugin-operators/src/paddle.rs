@@ -76,7 +76,7 @@ pub unsafe extern "C" fn tenon_paddle_register_operators(
     });
     let Err(error) = outcome else { return Status::SUCCESS };
     // SAFETY: the caller's promise.
-    unsafe { write(&error.to_string(), message, message_size) };
+    unsafe { support::write_message(&error.to_string(), message, message_size) };
     match error {
         RegisterError::Paddle(_) => Status::FAILED,
         RegisterError::Panic(_) => Status::INTERNAL_ERROR,
@@ -129,18 +129,3 @@ struct Plugin {
 
 static PLUGIN: OnceLock<Plugin> = OnceLock::new();
 static IS_REGISTERED: AtomicBool = AtomicBool::new(false);
-
-/// Writes as much of a text as fits, and a zero byte.
-///
-/// # Safety
-/// `target` is null or has room for `size` bytes.
-unsafe fn write(text: &str, target: *mut c_char, size: usize) {
-    let Some(room) = size.checked_sub(1).filter(|_| !target.is_null()) else { return };
-    let end = (0..=room.min(text.len())).rev().find(|end| text.is_char_boundary(*end));
-    let text = &text[..end.unwrap_or_default()];
-    // SAFETY: the text has at most `size - 1` bytes.
-    unsafe {
-        target.cast::<u8>().copy_from_nonoverlapping(text.as_ptr(), text.len());
-        target.add(text.len()).write(0);
-    }
-}

@@ -1,12 +1,10 @@
 //! The operators of the built-in device, which are in a library of their own.
 
 use std::collections::BTreeSet;
-use std::ffi::{CStr, OsStr};
-use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
+use std::ffi::CStr;
 use std::sync::OnceLock;
 use std::{mem, ptr};
-use tenon::support::Mutex;
+use tenon::support::{LibraryOf, Mutex};
 
 use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
 use tenon::device::{Device as _, DeviceId};
@@ -31,7 +29,8 @@ pub(super) fn calls() -> Result<Calls, Failure> {
 }
 
 fn load() -> Result<Calls, String> {
-    let paths = folders().into_iter().map(|folder| folder.join(NAME));
+    let folders = LibraryOf::this_code().map(|library| library.folders()).unwrap_or_default();
+    let paths = folders.into_iter().map(|folder| folder.join(NAME));
     let path = paths.into_iter().find(|path| path.exists()).ok_or_else(|| {
         format!("the CPU device has no operators: there is no {NAME} in the folder of libtenon")
     })?;
@@ -44,27 +43,6 @@ fn load() -> Result<Calls, String> {
     // SAFETY: null, or a struct that lives as long as the library.
     let calls = unsafe { calls.as_ref() }.filter(|calls| calls.size >= size_of::<Calls>());
     calls.copied().ok_or_else(|| format!("{} is of another version", path.display()))
-}
-
-/// Returns the folder from which this library was loaded, and the folder of the file if that was a link.
-fn folders() -> Vec<PathBuf> {
-    static HERE: u8 = 0;
-    let mut found = libc::Dl_info {
-        dli_fname: ptr::null(),
-        dli_fbase: ptr::null_mut(),
-        dli_sname: ptr::null(),
-        dli_saddr: ptr::null_mut(),
-    };
-    // SAFETY: both addresses are valid.
-    let is_known = unsafe { libc::dladdr((&raw const HERE).cast(), &mut found) } != 0;
-    if !is_known || found.dli_fname.is_null() {
-        return Vec::new();
-    }
-    // SAFETY: the loader keeps the name as long as this library is loaded.
-    let name = unsafe { CStr::from_ptr(found.dli_fname) };
-    let path = Path::new(OsStr::from_bytes(name.to_bytes()));
-    let file = path.canonicalize().ok();
-    [Some(path), file.as_deref()].into_iter().flatten().filter_map(Path::parent).map(Path::to_owned).collect()
 }
 
 /// Runs a method in the order of the stream: at once if it is short and the stream is idle, on a thread of the device

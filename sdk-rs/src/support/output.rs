@@ -28,6 +28,21 @@ pub unsafe fn write_text<S: StatusCode>(
     Ok(())
 }
 
+/// Writes as much of a text as fits, and a zero byte.
+///
+/// # Safety
+/// `target` is null or has room for `size` bytes.
+pub unsafe fn write_message(text: &str, target: *mut c_char, size: usize) {
+    let Some(room) = size.checked_sub(1).filter(|_| !target.is_null()) else { return };
+    let end = (0..=room.min(text.len())).rev().find(|end| text.is_char_boundary(*end));
+    let text = &text[..end.unwrap_or_default()];
+    // SAFETY: the text has at most `size - 1` bytes.
+    unsafe {
+        target.cast::<u8>().copy_from_nonoverlapping(text.as_ptr(), text.len());
+        target.add(text.len()).write(0);
+    }
+}
+
 /// Writes the elements of a list whose length another function returned before.
 ///
 /// # Errors

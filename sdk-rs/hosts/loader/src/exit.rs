@@ -3,13 +3,16 @@
 use std::ffi::{c_int, c_void};
 use std::sync::Once;
 
-use tenon::support::{with_running_call, write_line};
+use tenon::support::{LibraryOf, with_running_call, write_line};
 
 /// Watches the end of the process from here on.
 pub(crate) fn watch() {
     static INSTALL: Once = Once::new();
     INSTALL.call_once(|| {
-        keep_loaded();
+        // The function runs at the end of the process.
+        if let Some(library) = LibraryOf::this_code() {
+            library.stay_loaded();
+        }
         // SAFETY: the function has this signature, and its library stays loaded. If there is no memory for it, nothing is
         // reported.
         unsafe { on_exit(ended, std::ptr::null_mut()) };
@@ -32,16 +35,4 @@ extern "C" fn ended(status: c_int, _: *mut c_void) {
             unsafe { libc::exit(1) };
         }
     });
-}
-
-/// Keeps this library loaded, because the function runs at the end of the process.
-fn keep_loaded() {
-    // SAFETY: the structure may be of zeros; the address is one of this library; the name is read before anything is
-    // closed. Where it is a program and no library, opening fails, and nothing is needed.
-    unsafe {
-        let mut info: libc::Dl_info = std::mem::zeroed();
-        if libc::dladdr((keep_loaded as *const ()).cast(), &raw mut info) != 0 && !info.dli_fname.is_null() {
-            libc::dlopen(info.dli_fname, libc::RTLD_NOW | libc::RTLD_NOLOAD | libc::RTLD_NODELETE);
-        }
-    }
 }

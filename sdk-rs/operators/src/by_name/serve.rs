@@ -8,7 +8,7 @@ use super::methods::find;
 use super::{Arguments, Call, RawLaunch, SHAPE_RANK, Shape};
 use crate::{Launch, Operators};
 use tenon::device::{DataType, DeviceId, Error, Result, Status, Stream};
-use tenon::support::panic_text;
+use tenon::support::{panic_text, write_message};
 
 /// Returns true if a method exists and is implemented for elements of a type.
 ///
@@ -40,7 +40,7 @@ pub unsafe fn call(operators: &dyn Operators, call: *const Call) -> Status {
     });
     let Err(error) = outcome else { return Status::SUCCESS };
     // SAFETY: the launch has the room by the caller's promise.
-    unsafe { write(&error.message, launch.message, launch.message_size) };
+    unsafe { write_message(&error.message, launch.message, launch.message_size) };
     error.status
 }
 
@@ -82,19 +82,4 @@ unsafe fn called(operators: &dyn Operators, call: &Call, launch: &RawLaunch) -> 
 unsafe fn text<'t>(text: *const c_char) -> Option<&'t str> {
     // SAFETY: not null; a string by the caller's promise.
     (!text.is_null()).then(|| unsafe { CStr::from_ptr(text) }).and_then(|text| text.to_str().ok())
-}
-
-/// Writes as much of a text as fits, and a zero byte.
-///
-/// # Safety
-/// `target` is null or has room for `size` bytes.
-unsafe fn write(text: &str, target: *mut c_char, size: usize) {
-    let Some(room) = size.checked_sub(1).filter(|_| !target.is_null()) else { return };
-    let end = (0..=room.min(text.len())).rev().find(|end| text.is_char_boundary(*end));
-    let text = &text[..end.unwrap_or_default()];
-    // SAFETY: the text has at most `size - 1` bytes.
-    unsafe {
-        target.cast::<u8>().copy_from_nonoverlapping(text.as_ptr(), text.len());
-        target.add(text.len()).write(0);
-    }
 }

@@ -11,7 +11,7 @@ use std::ptr::null;
 
 use libloading::os::unix::{self, RTLD_LAZY, RTLD_LOCAL, RTLD_NOW};
 use tenon::device::{Function, LastError};
-use tenon::support::guard;
+use tenon::support::{LibraryOf, guard};
 use tenon_operators::by_name::{Calls, Export};
 
 use crate::error::LoadError;
@@ -122,6 +122,7 @@ impl Library {
     /// Finds a symbol as [`find`](Self::find) does, but only in the library that exports the entry point: it describes
     /// that library.
     fn find_beside(&self, entry: Entry, symbol: &CStr) -> Option<*mut c_void> {
+        let base = |address: *const c_void| LibraryOf::address(address.addr()).map(|library| library.base());
         let beside = base(entry as *const c_void);
         self.find(symbol).filter(|address| beside.is_some() && base(*address) == beside)
     }
@@ -186,15 +187,6 @@ impl Library {
         // SAFETY: a plugin that exports this name gives it this signature.
         Some(unsafe { std::mem::transmute::<*mut c_void, LastError>(found) })
     }
-}
-
-/// Returns the base address of the library that contains an address.
-fn base(address: *const c_void) -> Option<usize> {
-    let mut info = std::mem::MaybeUninit::<libc::Dl_info>::zeroed();
-    // SAFETY: all-zero bytes are a valid `Dl_info`.
-    let found = unsafe { libc::dladdr(address, info.as_mut_ptr()) };
-    // SAFETY: zeroed, and written if it was found.
-    (found != 0).then(|| unsafe { info.assume_init() }.dli_fbase.addr())
 }
 
 /// Returns the dynamic linker's message without the path, which our message already contains.

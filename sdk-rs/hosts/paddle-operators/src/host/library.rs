@@ -5,6 +5,7 @@ use std::mem::ManuallyDrop;
 use std::ptr::null_mut;
 
 use libloading::os::unix::{Library, RTLD_NOW};
+use tenon::support::LibraryOf;
 
 /// Libraries in which symbols are looked up, in order.
 pub(super) struct Libraries(Vec<ManuallyDrop<Library>>);
@@ -40,20 +41,9 @@ impl Libraries {
 pub(crate) fn stay_loaded() -> Result<(), String> {
     let refused =
         |reason: &str| format!("no operators are registered: the plugin cannot stay loaded: {reason}");
-    // SAFETY: all members may be zero or null.
-    let mut found: libc::Dl_info = unsafe { std::mem::zeroed() };
-    // SAFETY: the function writes the struct, and the address is one of this library.
-    let is_found = unsafe { libc::dladdr(stay_loaded as *const c_void, &raw mut found) } != 0;
-    if !is_found || found.dli_fname.is_null() {
-        return Err(refused("its file is unknown"));
-    }
-    // SAFETY: the name is the dynamic linker's own name of a loaded library, which runs no initialiser.
-    let path = unsafe { CStr::from_ptr(found.dli_fname) };
-    // SAFETY: as above.
-    let handle =
-        unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_NOW | libc::RTLD_NOLOAD | libc::RTLD_NODELETE) };
-    if handle.is_null() {
-        return Err(refused(&format!("{} cannot be opened again", path.to_string_lossy())));
+    let library = LibraryOf::this_code().ok_or_else(|| refused("its file is unknown"))?;
+    if !library.stay_loaded() {
+        return Err(refused(&format!("{} cannot be opened again", library.path().display())));
     }
     Ok(())
 }
