@@ -54,14 +54,15 @@ pub(super) unsafe fn run(device: &DeviceGuard, request: Request<'_>) -> Result<(
         let method = request.method.to_string_lossy();
         return Err(unsupported(format!("the device has no operator `{method}` for {data_type}")));
     }
-    match device.plugin.origin.cpu() {
+    if device.plugin.origin.is_built_in() {
         // SAFETY: the caller's promise.
-        Some(cpu) => unsafe { cpu::run(cpu, device.id, calls, request) },
+        unsafe { cpu::run(&tenon_cpu::shared(), device.id, calls, request) }
+    } else {
         // SAFETY: the caller's promise.
-        None => guard(Some(device.plugin.name()), "tenon_operator_calls", || unsafe {
+        guard(Some(device.plugin.name()), "tenon_operator_calls", || unsafe {
             call(calls, device.id, request.stream, request)
         })
-        .map_err(failure),
+        .map_err(failure)
     }
 }
 

@@ -1,12 +1,11 @@
-//! A loaded plugin, or the built-in CPU device.
+//! A loaded plugin, or a device of this program.
 
 use std::ffi::{CStr, c_void};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use tenon::device::{Device, Function, Layer, Layered, Loaded, Partial, Release, WithFallbacks};
 use tenon::reflect::{FallbackInfo, FallbackKind};
-use tenon_cpu::Cpu;
 use tenon_operators::by_name::Calls;
 
 use crate::error::LoadError;
@@ -30,7 +29,7 @@ pub struct Plugin {
 #[derive(Clone, Debug)]
 enum Code {
     Loaded(Arc<Loaded>),
-    BuiltIn(Arc<BuiltIn>),
+    BuiltIn(Arc<dyn BuiltIn>),
     Altered(Arc<Altered>),
 }
 
@@ -46,12 +45,32 @@ impl std::fmt::Debug for Altered {
     }
 }
 
-/// The CPU device; its `Debug` output is only its name.
-struct BuiltIn(Arc<Cpu>);
+/// A device of this program. Its calls are compiled for its type.
+trait BuiltIn: Send + Sync {
+    fn partial(&self) -> Arc<dyn Partial>;
+    fn device(&self) -> Arc<dyn Device>;
+    fn layered(&self, layers: Vec<Arc<dyn Layer>>) -> Arc<dyn Device>;
+}
 
-impl std::fmt::Debug for BuiltIn {
+struct DeviceOf<P>(Arc<P>);
+
+impl<P: Partial + 'static> BuiltIn for DeviceOf<P> {
+    fn partial(&self) -> Arc<dyn Partial> {
+        self.0.clone()
+    }
+
+    fn device(&self) -> Arc<dyn Device> {
+        Arc::new(WithFallbacks(self.0.clone()))
+    }
+
+    fn layered(&self, layers: Vec<Arc<dyn Layer>>) -> Arc<dyn Device> {
+        Arc::new(Layered::new(WithFallbacks(self.0.clone()), layers))
+    }
+}
+
+impl std::fmt::Debug for dyn BuiltIn {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.write_str("Cpu")
+        formatter.write_str("BuiltIn")
     }
 }
 
@@ -80,23 +99,20 @@ impl Plugin {
         load::load(path, options)
     }
 
-    /// Returns the CPU device, of the type `cpu`. The process has exactly one.
-    pub fn builtin() -> Arc<Plugin> {
-        static BUILT_IN: OnceLock<Arc<Plugin>> = OnceLock::new();
-        let make = || {
-            let answers = Answers {
-                version: [0, 1, 1],
-                device_type: c"cpu".to_owned(),
-                sub_device_type: None,
-                pir_default_passes: 0,
-                fallbacks: Vec::new(),
-                operators: None,
-                open_symbols: Vec::new(),
-            };
-            let code = Code::BuiltIn(Arc::new(BuiltIn(Arc::new(Cpu::new()))));
-            Arc::new(Self::new("cpu".to_owned(), None, Recognition::BuiltIn, answers, code))
+    /// Makes a plugin of a device of this program. Its type is also its name.
+    pub fn built_in<P: Partial + 'static>(device_type: &CStr, device: Arc<P>) -> Arc<Plugin> {
+        let answers = Answers {
+            version: [0, 1, 1],
+            device_type: device_type.to_owned(),
+            sub_device_type: None,
+            pir_default_passes: 0,
+            fallbacks: Vec::new(),
+            operators: None,
+            open_symbols: Vec::new(),
         };
-        BUILT_IN.get_or_init(make).clone()
+        let (name, code) =
+            (device_type.to_string_lossy().into_owned(), Code::BuiltIn(Arc::new(DeviceOf(device))));
+        Arc::new(Self::new(name, None, Recognition::BuiltIn, answers, code))
     }
 
     pub(crate) fn loaded(
@@ -123,13 +139,13 @@ impl Plugin {
         Self { name, path, recognition, answers, code, availability }
     }
 
-    /// Returns the name for users: from the options, from the manifest, or the file name without its extension; `cpu`
-    /// for the built-in device.
+    /// Returns the name for users: from the options, from the manifest, or the file name without its extension;
+    /// for a built-in device, its type.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Returns the path of the library; `None` for the built-in device.
+    /// Returns the path of the library; `None` for a built-in device.
     pub fn path(&self) -> Option<&Path> {
         self.path.as_deref()
     }
@@ -155,7 +171,7 @@ impl Plugin {
         std::ptr::with_exposed_provenance_mut(self.answers.pir_default_passes)
     }
 
-    /// Returns the release whose table it filled; `None` for the built-in device, which has no table.
+    /// Returns the release whose table it filled; `None` for a built-in device, which has no table.
     pub fn release(&self) -> Option<Release> {
         match &self.code {
             Code::Loaded(table) => Some(table.release()),
@@ -187,7 +203,7 @@ impl Plugin {
         )
     }
 
-    /// Returns the table, for code that makes calls as the ABI defines them; `None` for the built-in device and for
+    /// Returns the table, for code that makes calls as the ABI defines them; `None` for a built-in device and for
     /// altered plugins, which have no table.
     pub fn table(&self) -> Option<&Loaded> {
         match &self.code {
@@ -200,7 +216,7 @@ impl Plugin {
     pub fn device(&self) -> Arc<dyn Device> {
         match &self.code {
             Code::Loaded(table) => Arc::new(WithFallbacks(table.clone())),
-            Code::BuiltIn(cpu) => Arc::new(WithFallbacks(cpu.0.clone())),
+            Code::BuiltIn(device) => device.device(),
             Code::Altered(altered) => Arc::new(WithFallbacks(altered.implementation.clone())),
         }
     }
@@ -212,7 +228,7 @@ impl Plugin {
     pub fn layered(&self, layers: Vec<Arc<dyn Layer>>) -> Arc<dyn Device> {
         match &self.code {
             Code::Loaded(table) => Arc::new(Layered::new(WithFallbacks(table.clone()), layers)),
-            Code::BuiltIn(cpu) => Arc::new(Layered::new(WithFallbacks(cpu.0.clone()), layers)),
+            Code::BuiltIn(device) => device.layered(layers),
             Code::Altered(altered) => {
                 Arc::new(Layered::new(WithFallbacks(altered.implementation.clone()), layers))
             }
@@ -224,13 +240,9 @@ impl Plugin {
         self.answers.operators
     }
 
-    /// Returns the built-in CPU device, for work that the table of functions cannot express; `None` for other plugins and
-    /// for altered ones.
-    pub fn cpu(&self) -> Option<&Cpu> {
-        match &self.code {
-            Code::BuiltIn(cpu) => Some(&cpu.0),
-            Code::Loaded(_) | Code::Altered(_) => None,
-        }
+    /// Returns true for a device of this program that was not altered.
+    pub fn is_built_in(&self) -> bool {
+        matches!(self.code, Code::BuiltIn(_))
     }
 
     /// Returns the functions of PaddlePaddle that stayed unresolved because of
@@ -263,7 +275,7 @@ impl Code {
     fn partial(&self) -> Arc<dyn Partial> {
         match self {
             Code::Loaded(table) => table.clone(),
-            Code::BuiltIn(cpu) => cpu.0.clone(),
+            Code::BuiltIn(device) => device.partial(),
             Code::Altered(altered) => altered.implementation.clone(),
         }
     }
