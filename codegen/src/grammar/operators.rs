@@ -39,8 +39,8 @@ shapes! {
         /// Name of each input → its meaning.
         inputs: needed(Map(&Any(&[Prose, Shape(&INPUT)]))),
         /// Values that are the same for all elements; formulas take numbers and truth values. Or the operator before it, in
-        /// the same group, that has the same ones.
-        attributes: optional(Any(&[Snake, Map(&Shape(&ATTRIBUTE))])),
+        /// the same group, that has the same ones; the same goes for each attribute.
+        attributes: optional(Any(&[Snake, Map(&Any(&[Snake, Shape(&ATTRIBUTE)]))])),
         /// Name of each output → its meaning; a formula has one output.
         outputs: needed(Map(&Any(&[Prose, Shape(&OUTPUT)]))),
         /// Named parts of the formula and the gradients; a part may use earlier parts.

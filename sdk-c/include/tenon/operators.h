@@ -5719,7 +5719,7 @@ typedef struct TenonRmsNormGradArguments {
   const TenonTensor* reciprocal;
   /** The gradient of the result. */
   const TenonTensor* dout;
-  /** As for `rms_norm`. */
+  /** The first dimension that is normalised. */
   int64_t begin_norm_axis;
 } TenonRmsNormGradArguments;
 
@@ -6634,11 +6634,11 @@ typedef struct TenonDropoutGradArguments {
   const TenonTensor* mask;
   /** The gradient of the result. */
   const TenonTensor* dout;
-  /** As for `dropout`. */
+  /** The probability, from 0 to 1. */
   double p;
-  /** As for `dropout`. */
+  /** True if nothing is dropped. */
   bool is_test;
-  /** As for `dropout`. */
+  /** `upscale_in_train` or `downscale_in_infer`, also called `downgrade_in_infer`. */
   TenonText mode;
 } TenonDropoutGradArguments;
 
@@ -7370,7 +7370,7 @@ typedef struct TenonPairwiseDistanceArguments {
   const TenonTensor* x;
   /** The second rows, `[…, r, m]`. */
   const TenonTensor* y;
-  /** As for `p_norm`. */
+  /** The order; 0 counts the elements other than zero, infinities choose the largest or smallest. */
   double porder;
 } TenonPairwiseDistanceArguments;
 
@@ -7403,7 +7403,7 @@ typedef struct TenonPairwiseDistanceGradArguments {
   const TenonTensor* y;
   /** The gradient of the distances. */
   const TenonTensor* dout;
-  /** As for `p_norm`. */
+  /** The order; 0 counts the elements other than zero, infinities choose the largest or smallest. */
   double porder;
 } TenonPairwiseDistanceGradArguments;
 
@@ -7789,7 +7789,7 @@ typedef struct TenonArgsortGradArguments {
   const TenonTensor* indices;
   /** The gradient of the result. */
   const TenonTensor* dout;
-  /** As for `argsort`. */
+  /** The dimension; negative numbers count from the end. */
   int64_t axis;
 } TenonArgsortGradArguments;
 
@@ -7855,7 +7855,7 @@ typedef struct TenonTopkGradArguments {
   const TenonTensor* indices;
   /** The gradient of the result. */
   const TenonTensor* dout;
-  /** As for `topk`. */
+  /** The dimension; negative numbers count from the end. */
   int64_t axis;
 } TenonTopkGradArguments;
 
@@ -7891,9 +7891,9 @@ typedef struct TenonKthvalueGradArguments {
   const TenonTensor* indices;
   /** The gradient of the result. */
   const TenonTensor* dout;
-  /** As for `kthvalue`. */
+  /** The dimension; negative numbers count from the end. */
   int64_t axis;
-  /** As for `kthvalue`. */
+  /** True if the dimension stays, with the length one. */
   bool keep_dim;
 } TenonKthvalueGradArguments;
 
@@ -8035,12 +8035,12 @@ typedef struct TenonMedianGradArguments {
   const TenonTensor* indices;
   /** The gradient of the result. */
   const TenonTensor* dout;
-  /** As for `median`. */
+  /** The dimensions, all if there are none. */
   const int64_t* axis;
   size_t axis_count;
-  /** As for `median`. */
+  /** True if the dimensions stay, with the length one. */
   bool keep_dim;
-  /** As for `median`. */
+  /** `avg` or `min`. */
   TenonText mode;
 } TenonMedianGradArguments;
 
@@ -8063,12 +8063,12 @@ typedef struct TenonMedianGradOfEqualArguments {
   const TenonTensor* indices;
   /** The gradient of the result. */
   const TenonTensor* dout;
-  /** As for `median`. */
+  /** The dimensions, all if there are none. */
   const int64_t* axis;
   size_t axis_count;
-  /** As for `median`. */
+  /** True if the dimensions stay, with the length one. */
   bool keep_dim;
-  /** As for `median`. */
+  /** `avg` or `min`. */
   TenonText mode;
 } TenonMedianGradOfEqualArguments;
 
@@ -9330,14 +9330,14 @@ typedef struct TenonInterpolateGradArguments {
   const TenonTensor* dout;
   /** Position of the channels. */
   TenonText data_format;
-  /** As for `interpolate`. */
+  /** A scale for each spatial dimension, or none. */
   const double* scale;
   size_t scale_count;
-  /** As for `interpolate`. */
+  /** `nearest`, `linear`, `bilinear`, `trilinear` or `bicubic`. */
   TenonText interp_method;
-  /** As for `interpolate`. */
+  /** True if the corners of both images lie on each other. */
   bool align_corners;
-  /** As for `interpolate`. */
+  /** 0: pixels have centres; 1: they do not. */
   int64_t align_mode;
 } TenonInterpolateGradArguments;
 
@@ -9539,7 +9539,7 @@ typedef struct TenonPadGradArguments {
   const TenonTensor* dx;
   /** The gradient of the result. */
   const TenonTensor* dout;
-  /** As for `pad`. */
+  /** The widths before and behind each dimension, from the first on; negative ones cut. */
   const int64_t* paddings;
   size_t paddings_count;
 } TenonPadGradArguments;
@@ -9575,12 +9575,12 @@ typedef struct TenonPad3dGradArguments {
   const TenonTensor* dx;
   /** The gradient of the result. */
   const TenonTensor* dout;
-  /** As for `pad3d`. */
+  /** Left, right, top, bottom, front and back, as many as there are spatial dimensions. */
   const int64_t* paddings;
   size_t paddings_count;
-  /** As for `pad3d`. */
+  /** `constant`, `reflect` (without the edge), `replicate` or `circular`. */
   TenonText mode;
-  /** As for `pad3d`. */
+  /** `NCDHW`, `NDHWC` or one of their shorter forms. */
   TenonText data_format;
 } TenonPad3dGradArguments;
 
@@ -9740,7 +9740,7 @@ typedef struct TenonCropGradArguments {
   const TenonTensor* x;
   /** The gradient of the result. */
   const TenonTensor* dout;
-  /** As for `crop`. */
+  /** The indices. */
   const int64_t* offsets;
   size_t offsets_count;
 } TenonCropGradArguments;
@@ -9996,7 +9996,7 @@ typedef struct TenonDiagGradArguments {
   const TenonTensor* dx;
   /** The gradient of the result. */
   const TenonTensor* dout;
-  /** As for `diag`. */
+  /** The diagonal. */
   int64_t offset;
 } TenonDiagGradArguments;
 
@@ -10032,9 +10032,9 @@ typedef struct TenonFillDiagonalGradArguments {
   const TenonTensor* dx;
   /** The gradient of the result. */
   const TenonTensor* dout;
-  /** As for `fill_diagonal`. */
+  /** The diagonal. */
   int64_t offset;
-  /** As for `fill_diagonal`. */
+  /** True if the diagonal of a tall matrix starts again after each square. */
   bool wrap;
 } TenonFillDiagonalGradArguments;
 
@@ -13085,9 +13085,9 @@ typedef struct TenonSparseConvolutionGradArguments {
   const TenonTensor* counts;
   /** The gradient of the result. */
   const TenonTensor* dout;
-  /** As for `sparse_convolution`. */
+  /** True if the voxel of the result comes first in a pair, not that of the input. */
   bool inverse;
-  /** As for `sparse_convolution`. */
+  /** True if input and result have the same voxels. */
   bool submanifold;
 } TenonSparseConvolutionGradArguments;
 
@@ -13379,9 +13379,9 @@ typedef struct TenonOverlapAddArguments {
   const TenonTensor* out;
   /** The frames. */
   const TenonTensor* x;
-  /** As for `frame`. */
+  /** The number of elements from the start of a frame to that of the next one. */
   int64_t hop_length;
-  /** As for `frame`. */
+  /** The dimension of the signals: -1 or 0. */
   int64_t axis;
 } TenonOverlapAddArguments;
 
@@ -13397,9 +13397,9 @@ typedef struct TenonOverlapAddGradArguments {
   const TenonTensor* dx;
   /** The gradient of the signals. */
   const TenonTensor* dout;
-  /** As for `frame`. */
+  /** The number of elements from the start of a frame to that of the next one. */
   int64_t hop_length;
-  /** As for `frame`. */
+  /** The dimension of the signals: -1 or 0. */
   int64_t axis;
 } TenonOverlapAddGradArguments;
 
@@ -13894,7 +13894,7 @@ typedef struct TenonSendUeRecvGradArguments {
   const TenonTensor* out;
   /** The gradient of the results. */
   const TenonTensor* dout;
-  /** As for `send_ue_recv`. */
+  /** `ADD` or `MUL`. */
   TenonText message_op;
   /** The pool. */
   TenonText reduce_op;

@@ -299,6 +299,9 @@ impl OperatorLowerer<'_> {
 
     fn stated_attributes(&mut self, node: &Node) -> Vec<Attribute> {
         let attribute = |(name, node): &(At<String>, Node)| {
+            if let Content::Text(_) = node.content {
+                return self.attribute_of_another(name, node);
+            }
             let ty = node.text_of("type").and_then(AttributeType::of)?;
             Some(Attribute {
                 name: name.value.clone(),
@@ -310,19 +313,39 @@ impl OperatorLowerer<'_> {
         node.entries_of("attributes").iter().filter_map(attribute).collect()
     }
 
+    /// Finds the attribute of the same name that another operator has.
+    fn attribute_of_another(&mut self, name: &At<String>, node: &Node) -> Option<Attribute> {
+        let stated = self.stated_by(&node.at()?)?;
+        let (other, attributes) = (stated.operator.clone(), stated.attributes.clone());
+        let known: Vec<&str> = attributes.iter().map(|attribute| attribute.name.as_str()).collect();
+        let found = attributes.iter().find(|attribute| attribute.name == name.value).cloned();
+        if found.is_none() {
+            let message = format!("`{other}` has no attribute `{}`", name.value);
+            Diagnostic::new(Code::OperatorForm, name.span, message)
+                .nearest(&name.value, known)
+                .help("an attribute with the name of an operator is that operator's attribute of the same name")
+                .add_to(self.diagnostics);
+        }
+        found
+    }
+
     /// Finds the attributes of the operator that an entry names instead of its own.
     fn attributes_of_another(&mut self, node: &Node) -> (String, Vec<Attribute>) {
-        let Some(name) = node.name_of("attributes") else { return Default::default() };
-        let found = self.stated.iter().find(|stated| stated.operator == name.value);
-        if let Some(Stated { by, attributes, .. }) = found {
-            return (by.clone(), attributes.clone());
+        let stated = node.name_of("attributes").and_then(|name| self.stated_by(&name));
+        stated.map(|stated| (stated.by.clone(), stated.attributes.clone())).unwrap_or_default()
+    }
+
+    /// Finds the operator before this one, in its group, that an entry names.
+    fn stated_by(&mut self, name: &At<String>) -> Option<&Stated> {
+        let found = self.stated.iter().position(|stated| stated.operator == name.value);
+        if found.is_none() {
+            let message = format!("the group has no operator `{}` before this one", name.value);
+            Diagnostic::new(Code::OperatorForm, name.span, message)
+                .nearest(&name.value, self.stated.iter().map(|stated| stated.operator.as_str()))
+                .help("`attributes` names the operator whose attributes this one has too, or states its own")
+                .add_to(self.diagnostics);
         }
-        let message = format!("the group has no operator `{}` before this one", name.value);
-        Diagnostic::new(Code::OperatorForm, name.span, message)
-            .nearest(&name.value, self.stated.iter().map(|stated| stated.operator.as_str()))
-            .help("`attributes` names the operator whose attributes this one has too, or states its own")
-            .add_to(self.diagnostics);
-        Default::default()
+        found.map(|index| &self.stated[index])
     }
 
     fn parts(&mut self, node: &Node, table: &mut Table) -> Vec<(String, Formula)> {

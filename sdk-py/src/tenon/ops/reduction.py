@@ -393,7 +393,8 @@ def pairwise_distance(
     Args:
         x: The first rows, `[…, n, m]`.
         y: The second rows, `[…, r, m]`.
-        porder: As for `p_norm`.
+        porder: The order; 0 counts the elements other than zero, infinities choose the largest
+            or smallest.
         out: The buffer for the result, which may be an input. None: a new one.
         stream: The stream on which it is computed. None: the current stream of the device.
 

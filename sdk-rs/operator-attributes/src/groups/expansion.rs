@@ -18,10 +18,10 @@ pub struct Pad3dAttributes<'a> {
 /// The attributes of `pad3d_grad`.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Pad3dGradAttributes<'a> {
-    /// As for `pad3d`.
+    /// Left, right, top, bottom, front and back, as many as there are spatial dimensions.
     pub paddings: &'a [i64],
-    /// As for `pad3d`.
+    /// `constant`, `reflect` (without the edge), `replicate` or `circular`.
     pub mode: &'a str,
-    /// As for `pad3d`.
+    /// `NCDHW`, `NDHWC` or one of their shorter forms.
     pub data_format: &'a str,
 }

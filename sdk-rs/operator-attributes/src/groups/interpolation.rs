@@ -43,13 +43,13 @@ impl Default for InterpolateAttributes<'_> {
 pub struct InterpolateGradAttributes<'a> {
     /// Position of the channels.
     pub data_format: &'a str,
-    /// As for `interpolate`.
+    /// A scale for each spatial dimension, or none.
     pub scale: &'a [f64],
-    /// As for `interpolate`.
+    /// `nearest`, `linear`, `bilinear`, `trilinear` or `bicubic`.
     pub interp_method: &'a str,
-    /// As for `interpolate`.
+    /// True if the corners of both images lie on each other.
     pub align_corners: bool,
-    /// As for `interpolate`.
+    /// 0: pixels have centres; 1: they do not.
     pub align_mode: i64,
 }
 

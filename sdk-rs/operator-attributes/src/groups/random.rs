@@ -24,11 +24,11 @@ impl Default for DropoutAttributes<'_> {
 /// The attributes of `dropout_grad`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DropoutGradAttributes<'a> {
-    /// As for `dropout`.
+    /// The probability, from 0 to 1.
     pub p: f64,
-    /// As for `dropout`.
+    /// True if nothing is dropped.
     pub is_test: bool,
-    /// As for `dropout`.
+    /// `upscale_in_train` or `downscale_in_infer`, also called `downgrade_in_infer`.
     pub mode: &'a str,
 }
 

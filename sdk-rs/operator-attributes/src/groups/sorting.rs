@@ -58,11 +58,11 @@ impl Default for MedianAttributes<'_> {
 /// The attributes of `median_grad`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MedianGradAttributes<'a> {
-    /// As for `median`.
+    /// The dimensions, all if there are none.
     pub axis: &'a [i64],
-    /// As for `median`.
+    /// True if the dimensions stay, with the length one.
     pub keep_dim: bool,
-    /// As for `median`.
+    /// `avg` or `min`.
     pub mode: &'a str,
 }
 
@@ -75,11 +75,11 @@ impl Default for MedianGradAttributes<'_> {
 /// The attributes of `median_grad_of_equal`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MedianGradOfEqualAttributes<'a> {
-    /// As for `median`.
+    /// The dimensions, all if there are none.
     pub axis: &'a [i64],
-    /// As for `median`.
+    /// True if the dimensions stay, with the length one.
     pub keep_dim: bool,
-    /// As for `median`.
+    /// `avg` or `min`.
     pub mode: &'a str,
 }
 

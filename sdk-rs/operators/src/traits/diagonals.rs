@@ -79,7 +79,7 @@ pub trait Diagonals: Send + Sync {
     ///
     /// * `dx`: The gradient of `x`.
     /// * `dout`: The gradient of the result.
-    /// * `offset`: As for `diag`.
+    /// * `offset`: The diagonal.
     fn diag_grad(
         &self,
         launch: Launch,
@@ -113,8 +113,8 @@ pub trait Diagonals: Send + Sync {
     ///
     /// * `dx`: The gradient of `x`.
     /// * `dout`: The gradient of the result.
-    /// * `offset`: As for `fill_diagonal`.
-    /// * `wrap`: As for `fill_diagonal`.
+    /// * `offset`: The diagonal.
+    /// * `wrap`: True if the diagonal of a tall matrix starts again after each square.
     fn fill_diagonal_grad(
         &self,
         launch: Launch,

@@ -185,7 +185,7 @@ pub trait Expansion: Send + Sync {
     ///
     /// * `dx`: The gradient of `x`.
     /// * `dout`: The gradient of the result.
-    /// * `paddings`: As for `pad`.
+    /// * `paddings`: The widths before and behind each dimension, from the first on; negative ones cut.
     fn pad_grad(
         &self,
         launch: Launch,

@@ -149,7 +149,7 @@ pub trait Graph: Send + Sync {
     /// * `dst_index`: The end of each edge.
     /// * `out`: The results, for `MAX` and `MIN`.
     /// * `dout`: The gradient of the results.
-    /// * `message_op`: As for `send_ue_recv`.
+    /// * `message_op`: `ADD` or `MUL`.
     /// * `reduce_op`: The pool.
     fn send_ue_recv_grad(
         &self,

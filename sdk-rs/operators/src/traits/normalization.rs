@@ -166,7 +166,7 @@ pub trait Normalization: Send + Sync {
     /// * `scale`: The factors.
     /// * `reciprocal`: The reciprocals that `rms_norm` computed.
     /// * `dout`: The gradient of the result.
-    /// * `begin_norm_axis`: As for `rms_norm`.
+    /// * `begin_norm_axis`: The first dimension that is normalised.
     fn rms_norm_grad(
         &self,
         launch: Launch,

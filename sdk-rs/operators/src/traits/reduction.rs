@@ -430,7 +430,7 @@ pub trait Reduction: Send + Sync {
     /// * `out`: The distances, `[…, n, r]`.
     /// * `x`: The first rows, `[…, n, m]`.
     /// * `y`: The second rows, `[…, r, m]`.
-    /// * `porder`: As for `p_norm`.
+    /// * `porder`: The order; 0 counts the elements other than zero, infinities choose the largest or smallest.
     fn pairwise_distance(
         &self,
         launch: Launch,
@@ -461,7 +461,7 @@ pub trait Reduction: Send + Sync {
     /// * `x`: The first rows.
     /// * `y`: The second rows.
     /// * `dout`: The gradient of the distances.
-    /// * `porder`: As for `p_norm`.
+    /// * `porder`: The order; 0 counts the elements other than zero, infinities choose the largest or smallest.
     fn pairwise_distance_grad(
         &self,
         launch: Launch,

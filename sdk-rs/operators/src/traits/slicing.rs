@@ -110,7 +110,7 @@ pub trait Slicing: Send + Sync {
     /// * `dx`: The gradient of `x`.
     /// * `x`: The tensor, of which only the shape matters.
     /// * `dout`: The gradient of the result.
-    /// * `offsets`: As for `crop`.
+    /// * `offsets`: The indices.
     fn crop_grad(
         &self,
         launch: Launch,

@@ -38,7 +38,7 @@ pub trait Sorting: Send + Sync {
     /// * `dx`: The gradient of the input.
     /// * `indices`: The indices of the result.
     /// * `dout`: The gradient of the result.
-    /// * `axis`: As for `argsort`.
+    /// * `axis`: The dimension; negative numbers count from the end.
     fn argsort_grad(
         &self,
         launch: Launch,
@@ -89,7 +89,7 @@ pub trait Sorting: Send + Sync {
     /// * `dx`: The gradient of the input.
     /// * `indices`: The indices of the result.
     /// * `dout`: The gradient of the result.
-    /// * `axis`: As for `topk`.
+    /// * `axis`: The dimension; negative numbers count from the end.
     fn topk_grad(
         &self,
         launch: Launch,
@@ -123,8 +123,8 @@ pub trait Sorting: Send + Sync {
     /// * `dx`: The gradient of the input.
     /// * `indices`: The indices of the result.
     /// * `dout`: The gradient of the result.
-    /// * `axis`: As for `kthvalue`.
-    /// * `keep_dim`: As for `kthvalue`.
+    /// * `axis`: The dimension; negative numbers count from the end.
+    /// * `keep_dim`: True if the dimension stays, with the length one.
     fn kthvalue_grad(
         &self,
         launch: Launch,

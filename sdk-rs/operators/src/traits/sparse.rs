@@ -63,8 +63,8 @@ pub trait Sparse: Send + Sync {
     /// * `pairs`: The pairs.
     /// * `counts`: The numbers of pairs.
     /// * `dout`: The gradient of the result.
-    /// * `inverse`: As for `sparse_convolution`.
-    /// * `submanifold`: As for `sparse_convolution`.
+    /// * `inverse`: True if the voxel of the result comes first in a pair, not that of the input.
+    /// * `submanifold`: True if input and result have the same voxels.
     fn sparse_convolution_grad(
         &self,
         launch: Launch,

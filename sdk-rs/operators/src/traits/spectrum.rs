@@ -149,8 +149,8 @@ pub trait Spectrum: Send + Sync {
     ///
     /// * `out`: The signals.
     /// * `x`: The frames.
-    /// * `hop_length`: As for `frame`.
-    /// * `axis`: As for `frame`.
+    /// * `hop_length`: The number of elements from the start of a frame to that of the next one.
+    /// * `axis`: The dimension of the signals: -1 or 0.
     fn overlap_add(
         &self,
         launch: Launch,
@@ -168,8 +168,8 @@ pub trait Spectrum: Send + Sync {
     ///
     /// * `dx`: The gradient of `x`.
     /// * `dout`: The gradient of the signals.
-    /// * `hop_length`: As for `frame`.
-    /// * `axis`: As for `frame`.
+    /// * `hop_length`: The number of elements from the start of a frame to that of the next one.
+    /// * `axis`: The dimension of the signals: -1 or 0.
     fn overlap_add_grad(
         &self,
         launch: Launch,
