@@ -4884,7 +4884,7 @@ typedef struct TenonCholeskyArguments {
   const TenonTensor* info;
   /** The symmetric matrices. */
   const TenonTensor* x;
-  /** Whether the triangle is an upper one. */
+  /** True if the triangle is an upper one. */
   bool upper;
 } TenonCholeskyArguments;
 
@@ -4902,11 +4902,11 @@ typedef struct TenonTriangularSolveArguments {
   const TenonTensor* a;
   /** The right-hand sides. */
   const TenonTensor* b;
-  /** Whether the triangles are upper ones. */
+  /** True if the triangles are upper ones. */
   bool upper;
-  /** Whether the triangles are transposed. */
+  /** True if the triangles are transposed. */
   bool transpose;
-  /** Whether the diagonals are taken to be 1. */
+  /** True if the diagonals are taken to be 1. */
   bool unitriangular;
 } TenonTriangularSolveArguments;
 
@@ -4961,7 +4961,7 @@ typedef struct TenonCholeskyGradArguments {
   const TenonTensor* out;
   /** The gradient of the triangles. */
   const TenonTensor* dout;
-  /** Whether the triangle is an upper one. */
+  /** True if the triangle is an upper one. */
   bool upper;
 } TenonCholeskyGradArguments;
 
@@ -4979,7 +4979,7 @@ typedef struct TenonCholeskySolveArguments {
   const TenonTensor* x;
   /** The Cholesky factors. */
   const TenonTensor* y;
-  /** Whether the factors are upper triangles. */
+  /** True if the factors are upper triangles. */
   bool upper;
 } TenonCholeskySolveArguments;
 
@@ -5001,7 +5001,7 @@ typedef struct TenonCholeskySolveGradArguments {
   const TenonTensor* out;
   /** The gradient of the solutions. */
   const TenonTensor* dout;
-  /** Whether the factors are upper triangles. */
+  /** True if the factors are upper triangles. */
   bool upper;
 } TenonCholeskySolveGradArguments;
 
@@ -5023,11 +5023,11 @@ typedef struct TenonTriangularSolveGradArguments {
   const TenonTensor* out;
   /** The gradient of the solutions. */
   const TenonTensor* dout;
-  /** Whether the triangles are upper ones. */
+  /** True if the triangles are upper ones. */
   bool upper;
-  /** Whether the triangles are transposed. */
+  /** True if the triangles are transposed. */
   bool transpose;
-  /** Whether the diagonals are taken to be 1. */
+  /** True if the diagonals are taken to be 1. */
   bool unitriangular;
 } TenonTriangularSolveGradArguments;
 
@@ -5231,7 +5231,7 @@ typedef struct TenonLuArguments {
   const TenonTensor* infos;
   /** The matrices. */
   const TenonTensor* x;
-  /** Whether rows are exchanged. */
+  /** True if rows are exchanged. */
   bool pivot;
 } TenonLuArguments;
 
@@ -5299,7 +5299,7 @@ typedef struct TenonSvdArguments {
   const TenonTensor* vh;
   /** The matrices. */
   const TenonTensor* x;
-  /** Whether `u` and `vh` are square. */
+  /** True if `u` and `vh` are square. */
   bool full_matrices;
 } TenonSvdArguments;
 
@@ -5454,11 +5454,11 @@ typedef struct TenonMatrixRankArguments {
   /** The tolerance. */
   double tol;
   /**
-   * Whether it is the largest value times the larger size and the distance from 1 to the next
+   * True if it is the largest value times the larger size and the distance from 1 to the next
    * number.
    */
   bool use_default_tol;
-  /** Whether the matrices are Hermitian. */
+  /** True if the matrices are Hermitian. */
   bool hermitian;
 } TenonMatrixRankArguments;
 
@@ -5474,9 +5474,9 @@ typedef struct TenonMatrixRankTolArguments {
   const TenonTensor* x;
   /** The tolerances, broadcast over the batch. */
   const TenonTensor* atol;
-  /** Whether they are at least the default one of `matrix_rank`. */
+  /** True if they are at least the default one of `matrix_rank`. */
   bool use_default_tol;
-  /** Whether the matrices are Hermitian. */
+  /** True if the matrices are Hermitian. */
   bool hermitian;
 } TenonMatrixRankTolArguments;
 
@@ -5944,7 +5944,7 @@ typedef struct TenonAttentionArguments {
   /** The factor of the scores. */
   double scale;
   /**
-   * Whether a query sees no keys behind its own place; the last query's place is that of the last
+   * True if a query sees no keys behind its own place; the last query's place is that of the last
    * key.
    */
   bool causal;
@@ -5975,7 +5975,7 @@ typedef struct TenonAttentionGradArguments {
   /** The factor of the scores. */
   double scale;
   /**
-   * Whether a query sees no keys behind its own place; the last query's place is that of the last
+   * True if a query sees no keys behind its own place; the last query's place is that of the last
    * key.
    */
   bool causal;

@@ -32,7 +32,7 @@ def cholesky(x: Buffer, upper: bool = False, *, out: Buffer | None = None, strea
 
     Args:
         x: The symmetric matrices.
-        upper: Whether the triangle is an upper one.
+        upper: True if the triangle is an upper one.
         out: The buffer for the result, which may be an input. None: a new one.
         stream: The stream on which it is computed. None: the current stream of the device.
 

@@ -5,11 +5,11 @@
 /// The attributes of `triangular_solve` and `triangular_solve_grad`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TriangularSolveAttributes {
-    /// Whether the triangles are upper ones.
+    /// True if the triangles are upper ones.
     pub upper: bool,
-    /// Whether the triangles are transposed.
+    /// True if the triangles are transposed.
     pub transpose: bool,
-    /// Whether the diagonals are taken to be 1.
+    /// True if the diagonals are taken to be 1.
     pub unitriangular: bool,
 }
 
@@ -24,9 +24,9 @@ impl Default for TriangularSolveAttributes {
 pub struct MatrixRankAttributes {
     /// The tolerance.
     pub tol: f64,
-    /// Whether it is the largest value times the larger size and the distance from 1 to the next number.
+    /// True if it is the largest value times the larger size and the distance from 1 to the next number.
     pub use_default_tol: bool,
-    /// Whether the matrices are Hermitian.
+    /// True if the matrices are Hermitian.
     pub hermitian: bool,
 }
 

@@ -24,7 +24,7 @@ pub trait Attention: Send + Sync {
     /// * `v`: The values.
     /// * `mask`: The mask, broadcast to `[batch, heads, length, length of keys]`.
     /// * `scale`: The factor of the scores.
-    /// * `causal`: Whether a query sees no keys behind its own place; the last query's place is that of the last key.
+    /// * `causal`: True if a query sees no keys behind its own place; the last query's place is that of the last key.
     fn attention(
         &self,
         launch: Launch,
@@ -51,7 +51,7 @@ pub trait Attention: Send + Sync {
     /// * `mask`: As for `attention`.
     /// * `dout`: The gradient of the result.
     /// * `scale`: The factor of the scores.
-    /// * `causal`: Whether a query sees no keys behind its own place; the last query's place is that of the last key.
+    /// * `causal`: True if a query sees no keys behind its own place; the last query's place is that of the last key.
     fn attention_grad(
         &self,
         launch: Launch,

@@ -21,7 +21,7 @@ pub trait Decomposition: Send + Sync {
     /// * `out`: The triangles, of the shape of `x`.
     /// * `info`: 0 or an order, one for each matrix; without it, such a matrix is an error.
     /// * `x`: The symmetric matrices.
-    /// * `upper`: Whether the triangle is an upper one.
+    /// * `upper`: True if the triangle is an upper one.
     fn cholesky(
         &self,
         launch: Launch,
@@ -98,7 +98,7 @@ pub trait Decomposition: Send + Sync {
     /// * `dx`: The gradient of `x`.
     /// * `out`: The triangles.
     /// * `dout`: The gradient of the triangles.
-    /// * `upper`: Whether the triangle is an upper one.
+    /// * `upper`: True if the triangle is an upper one.
     fn cholesky_grad(
         &self,
         launch: Launch,
@@ -117,7 +117,7 @@ pub trait Decomposition: Send + Sync {
     /// * `out`: The solutions.
     /// * `x`: The right-hand sides.
     /// * `y`: The Cholesky factors.
-    /// * `upper`: Whether the factors are upper triangles.
+    /// * `upper`: True if the factors are upper triangles.
     fn cholesky_solve(
         &self,
         launch: Launch,
@@ -137,7 +137,7 @@ pub trait Decomposition: Send + Sync {
     /// * `y`: The Cholesky factors.
     /// * `out`: The solutions.
     /// * `dout`: The gradient of the solutions.
-    /// * `upper`: Whether the factors are upper triangles.
+    /// * `upper`: True if the factors are upper triangles.
     fn cholesky_solve_grad(
         &self,
         launch: Launch,
@@ -343,7 +343,7 @@ pub trait Decomposition: Send + Sync {
     /// * `pivots`: The row that each step exchanges with its own, from 1.
     /// * `infos`: 0, or the number of the first step whose pivot is zero, for each matrix.
     /// * `x`: The matrices.
-    /// * `pivot`: Whether rows are exchanged.
+    /// * `pivot`: True if rows are exchanged.
     fn lu(
         &self,
         launch: Launch,
@@ -415,7 +415,7 @@ pub trait Decomposition: Send + Sync {
     /// * `s`: The singular values, real.
     /// * `vh`: The right singular vectors, conjugate, as rows.
     /// * `x`: The matrices.
-    /// * `full_matrices`: Whether `u` and `vh` are square.
+    /// * `full_matrices`: True if `u` and `vh` are square.
     fn svd(
         &self,
         launch: Launch,
@@ -589,8 +589,8 @@ pub trait Decomposition: Send + Sync {
     /// * `out`: The ranks.
     /// * `x`: The matrices.
     /// * `atol`: The tolerances, broadcast over the batch.
-    /// * `use_default_tol`: Whether they are at least the default one of `matrix_rank`.
-    /// * `hermitian`: Whether the matrices are Hermitian.
+    /// * `use_default_tol`: True if they are at least the default one of `matrix_rank`.
+    /// * `hermitian`: True if the matrices are Hermitian.
     fn matrix_rank_tol(
         &self,
         launch: Launch,
