@@ -323,7 +323,9 @@ impl OperatorLowerer<'_> {
             let message = format!("`{other}` has no attribute `{}`", name.value);
             Diagnostic::new(Code::OperatorForm, name.span, message)
                 .nearest(&name.value, known)
-                .help("an attribute with the name of an operator is that operator's attribute of the same name")
+                .help(
+                    "an attribute with the name of an operator is that operator's attribute of the same name",
+                )
                 .add_to(self.diagnostics);
         }
         found
