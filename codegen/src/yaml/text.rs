@@ -31,7 +31,7 @@ pub enum Encoding {
     },
 }
 
-/// Decodes the result of [`super::Files::read`] in any known encoding.
+/// Decodes the result of [`Files::read`](crate::source::Files::read) in any known encoding.
 ///
 /// # Errors
 /// Errors of `read` that do not concern the encoding.
