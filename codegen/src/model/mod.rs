@@ -13,6 +13,7 @@ pub mod lower;
 mod method;
 mod operator;
 mod param;
+mod passing;
 mod prose;
 mod python;
 pub mod python_form;
@@ -38,6 +39,7 @@ pub use operator::{
     Operand, Operator, OperatorGroup, Operators, OutputType, Reduction, ReductionWork, gradient_name,
 };
 pub use param::{Absent, Constant, Direction, Extent, Length, Param, Role, Space};
+pub use passing::Passing;
 pub use prose::{Part, Prose};
 pub use python::{PythonFunction, PythonModule, PythonPackage};
 pub use table::{

@@ -244,9 +244,8 @@ impl Interface {
 
     /// Returns the name of the trait that has a method: the trait of its group, if groups have traits.
     pub fn trait_with(&self, function: &Function) -> String {
-        let is_in_groups = matches!(self.kind, InterfaceKind::Export)
-            && self.methods().any(|other| other.group != function.group);
-        if is_in_groups { self.group_trait(&self.groups[function.group.0]) } else { self.trait_name.clone() }
+        let is_of_group = self.trait_groups().iter().any(|(id, _)| *id == function.group);
+        if is_of_group { self.group_trait(&self.groups[function.group.0]) } else { self.trait_name.clone() }
     }
 
     /// Returns the word for its kind.

@@ -49,59 +49,29 @@ impl<'a> Speller<'a> {
         if let Some(c_type) = &param.c_type {
             return c_type.clone();
         }
-        if param.lent {
-            return format!("{}*", self.lent(param));
-        }
-        if matches!(param.length, Some(Length::Count(_))) {
-            return self.array(param);
-        }
-        let by_pointer = param.dir != Direction::In;
-        match param.ty {
-            Ty::Pointer if by_pointer && param.role == Role::Creates => {
-                format!("{}void**", constness(param, false))
+        let constness = |is_const: bool| if is_const { "const " } else { "" };
+        match self.spec.passing(param) {
+            Passing::LentList => format!("{}*", self.lent(param)),
+            Passing::Array => self.array(param),
+            Passing::Memory { is_const } => format!("{}void*", constness(is_const)),
+            Passing::MemoryPlace { is_const } => format!("{}void**", constness(is_const)),
+            Passing::Text { is_const } => format!("{}char*", constness(is_const)),
+            Passing::TextPlace { is_const } => format!("{}char**", constness(is_const)),
+            Passing::Object { is_const } | Passing::Struct { is_const } | Passing::Place { is_const } => {
+                format!("{}{}*", constness(is_const), self.value(param))
             }
-            Ty::Pointer => {
-                let reads = !by_pointer
-                    && param.role != Role::Destroys
-                    && matches!(param.length, Some(Length::Bytes(_)));
-                format!("{}void*", constness(param, reads))
+            Passing::ObjectPlace => format!("{}**", self.value(param)),
+            // The SDK's device handle is passed by value, so an output needs a pointer to it.
+            Passing::Value if param.dir != Direction::In && self.is_device(param) => {
+                format!("{}*", self.value(param))
             }
-            // An object that the function creates is returned through a pointer.
-            Ty::String if by_pointer && param.role == Role::Creates => {
-                format!("{}char**", constness(param, false))
-            }
-            Ty::String => format!("{}char*", constness(param, !by_pointer)),
-            Ty::Char if param.length.is_some() => format!("{}char*", constness(param, !by_pointer)),
-            Ty::Named(id) => self.named(id, param),
-            ty if by_pointer => format!("{}{}*", constness(param, false), self.base(ty)),
-            ty => self.base(ty),
+            Passing::Value => self.value(param),
         }
     }
 
-    fn named(self, id: TypeId, param: &Param) -> String {
-        let by_pointer = param.dir != Direction::In;
-        if let Some(name) = self.spec.const_handle_name(param) {
-            return if by_pointer { format!("{name}*") } else { name.to_owned() };
-        }
-        let base = self.base(param.ty);
-        match &self.spec.ty(id).kind {
-            // The SDK's device handle is passed by value, so an output needs a pointer to it.
-            TypeKind::Id { .. } if by_pointer && self.is_device(param) => format!("{base}*"),
-            TypeKind::Id { .. } => base,
-            TypeKind::Handle { form: HandleForm::Pointee(_), .. }
-                if by_pointer && param.role == Role::Creates =>
-            {
-                format!("{base}**")
-            }
-            TypeKind::Handle { form: HandleForm::Pointee(_), .. } => {
-                format!("{}{base}*", if self.spec.points_to_const(param) { "const " } else { "" })
-            }
-            TypeKind::Struct { .. } if param.by_pointer => {
-                format!("{}{base}*", constness(param, !by_pointer))
-            }
-            _ if by_pointer => format!("{}{base}*", constness(param, false)),
-            _ => base,
-        }
+    /// Returns the name of the type of a parameter's value.
+    fn value(self, param: &Param) -> String {
+        self.spec.const_handle_name(param).map_or_else(|| self.base(param.ty), str::to_owned)
     }
 
     fn array(self, param: &Param) -> String {
@@ -147,7 +117,7 @@ impl<'a> Speller<'a> {
         match param.ty {
             _ if param.lent => self.lent(param),
             Ty::Named(id) if self.is_pointee(id) => format!("{}*", self.base(param.ty)),
-            ty => self.spec.const_handle_name(param).map_or_else(|| self.base(ty), str::to_owned),
+            _ => self.value(param),
         }
     }
 

@@ -7,7 +7,7 @@ use super::api_type::{is_by_pointer, scalar, type_path};
 use crate::emit::rust::context::Context;
 use crate::emit::rust::names;
 use crate::model::{
-    Direction, Function, HandleForm, Length, Param, ReleaseId, ResultKind, Role, Ty, TypeId, TypeKind,
+    Direction, Function, HandleForm, Param, Passing, ReleaseId, ResultKind, Ty, TypeId, TypeKind,
 };
 
 /// Returns the type of a pointer to a function in a release.
@@ -75,51 +75,34 @@ pub fn raw_written(context: Context, param: &Param) -> TokenStream {
 
 /// Returns a parameter as the ABI passes it.
 pub fn raw_param(context: Context, param: &Param) -> TokenStream {
-    if param.lent {
-        let list = raw_written(context, param);
-        return quote!(*mut #list);
-    }
-    let written = param.dir != Direction::In;
-    let pointer = |target: TokenStream, is_const: bool| {
-        if param.constness.unwrap_or(is_const) { quote!(*const #target) } else { quote!(*mut #target) }
+    let pointer = |is_const: bool, target: TokenStream| {
+        if is_const { quote!(*const #target) } else { quote!(*mut #target) }
     };
-    let is_array = matches!(param.length, Some(Length::Count(_)))
-        || matches!(param.ty, Ty::Char if param.length.is_some());
-    if is_array {
-        let element = raw_element(context, param);
-        // For a handle, `const` applies to the object, not to the array.
-        return match context.spec.kind(param.ty) {
-            Some(TypeKind::Handle { .. }) if written => quote!(*mut #element),
-            Some(TypeKind::Handle { .. }) => quote!(*const #element),
-            _ => pointer(element, !written),
-        };
+    let (memory, character) = (quote!(::core::ffi::c_void), quote!(::core::ffi::c_char));
+    match context.spec.passing(param) {
+        Passing::LentList => pointer(false, raw_written(context, param)),
+        Passing::Array => {
+            let element = raw_element(context, param);
+            let is_read = param.dir == Direction::In;
+            // For a handle, `const` applies to the object, not to the array.
+            let is_handle = matches!(context.spec.kind(param.ty), Some(TypeKind::Handle { .. }));
+            pointer(if is_handle { is_read } else { param.constness.unwrap_or(is_read) }, element)
+        }
+        Passing::Memory { is_const } => pointer(is_const, memory),
+        Passing::MemoryPlace { is_const } => pointer(false, pointer(is_const, memory)),
+        Passing::Text { is_const } => pointer(is_const, character),
+        Passing::TextPlace { is_const } => pointer(false, pointer(is_const, character)),
+        Passing::Object { is_const } => pointer(is_const, named(context, param)),
+        Passing::ObjectPlace => pointer(false, pointer(false, named(context, param))),
+        Passing::Struct { is_const } => pointer(is_const, named(context, param)),
+        Passing::Place { is_const } => pointer(is_const, raw_element(context, param)),
+        Passing::Value => raw_element(context, param),
     }
-    match param.ty {
-        Ty::Pointer if param.role == Role::Creates && written => {
-            let target = pointer(quote!(::core::ffi::c_void), false);
-            quote!(*mut #target)
-        }
-        Ty::Pointer => {
-            let read_only = !written && param.length.is_some() && param.role != Role::Destroys;
-            pointer(quote!(::core::ffi::c_void), read_only)
-        }
-        Ty::String => pointer(quote!(::core::ffi::c_char), !written),
-        Ty::Named(id) if is_by_pointer(&context.spec.ty(id).kind) => {
-            let target = ffi_path(context, id);
-            let is_made = written && param.role == Role::Creates;
-            match context.spec.points_to_const(param) {
-                _ if is_made => quote!(*mut *mut #target),
-                true => quote!(*const #target),
-                false => quote!(*mut #target),
-            }
-        }
-        Ty::Named(id) if param.by_pointer => pointer(ffi_path(context, id), !written),
-        Ty::Named(id) if matches!(context.spec.ty(id).kind, TypeKind::Id { .. }) => ffi_path(context, id),
-        _ => {
-            let ty = raw_element(context, param);
-            if written { quote!(*mut #ty) } else { ty }
-        }
-    }
+}
+
+/// Returns the path of a parameter's type, which the spec defines.
+fn named(context: Context, param: &Param) -> TokenStream {
+    param.ty.id().map_or_else(TokenStream::new, |id| ffi_path(context, id))
 }
 
 /// Returns the type of an array element or of a single value.
