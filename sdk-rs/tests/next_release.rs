@@ -80,7 +80,7 @@ fn compile(folder: &Path, source: &str) -> Output {
     let file = folder.join("next.rs");
     fs::write(&file, source).expect("the folder of tests can be written");
     let tenon = library("libtenon-", ".rlib");
-    let macros = library("libtenon_interface-", std::env::consts::DLL_SUFFIX);
+    let macros = library("libtenon_spec_macros-", std::env::consts::DLL_SUFFIX);
     let deps = tenon.parent().expect("a file has a folder").display().to_string();
     Command::new(std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into()))
         .args(["--edition", "2024", "--crate-type", "lib", "--emit", "metadata", "--out-dir"])
