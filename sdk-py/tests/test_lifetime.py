@@ -21,7 +21,6 @@ from tenon._lifecycle import resources
 
 
 def test_dropping_the_last_reference_releases(device: tenon.Device) -> None:
-    gc.collect()
     before = len(device._session.live)
     event, stream = device.create_event(), device.create_stream()
     assert len(device._session.live) == before + 2
@@ -32,7 +31,6 @@ def test_dropping_the_last_reference_releases(device: tenon.Device) -> None:
 
 
 def test_reference_cycle_is_released_by_the_garbage_collector(device: tenon.Device) -> None:
-    gc.collect()
     before = len(device._session.live)
     for _ in range(10):
         cycle: list[Any] = [device.create_event(), device.create_stream()]
