@@ -23,8 +23,8 @@ const ID: DeviceId = DeviceId(0);
 fn record(folder: &Path, program: impl FnOnce(&dyn Device)) -> Recording {
     let file = folder.join("program.cap");
     let capture = Capture::start(&Options { file: file.clone() }).unwrap();
-    let device =
-        Plugin::built_in(c"cpu", tenon_cpu::shared()).layered(vec![capture.layer("cpu") as Arc<dyn Layer>]);
+    let device = Plugin::built_in(c"cpu", tenon_cpu::Cpu::shared().clone())
+        .layered(vec![capture.layer("cpu") as Arc<dyn Layer>]);
     program(&*device);
     capture.finish();
     Recording::open(&file).unwrap()

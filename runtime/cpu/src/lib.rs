@@ -59,14 +59,6 @@ pub use memory::CopyKind;
 pub use memory::{HostStats, MemoryStats, PointerInfo, Space};
 pub use profiler::{Activity, Trace, TraceRecord};
 
-use std::sync::{Arc, LazyLock};
-
-/// Returns the device that all parts of a program share.
-pub fn shared() -> Arc<Cpu> {
-    static SHARED: LazyLock<Arc<Cpu>> = LazyLock::new(|| Arc::new(Cpu::new()));
-    SHARED.clone()
-}
-
 /// The stream core by itself, for the model checker only.
 #[allow(missing_docs)]
 #[cfg(loom)]

@@ -102,7 +102,7 @@ pub(crate) fn start(lifecycle: &Lifecycle, options: &Start) -> Result<(), Failur
         None => tenon::trusted_variable(LAYERS).unwrap_or_default().to_string_lossy().into_owned(),
     };
     with_layers(lifecycle, |layers| layers.open(&names))?;
-    let mut plugins = vec![adopt(lifecycle, Plugin::built_in(c"cpu", tenon_cpu::shared()))?];
+    let mut plugins = vec![adopt(lifecycle, Plugin::built_in(c"cpu", tenon_cpu::Cpu::shared().clone()))?];
     let mut failures = Vec::new();
     let paths = options.path.clone().or_else(|| tenon::trusted_variable(PATH)).unwrap_or_default();
     for candidate in tenon_loader::search_in(&paths, &LoadOptions::default()) {

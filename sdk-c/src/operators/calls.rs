@@ -56,7 +56,7 @@ pub(super) unsafe fn run(device: &DeviceGuard, request: Request<'_>) -> Result<(
     }
     if device.plugin.origin.is_built_in() {
         // SAFETY: the caller's promise.
-        unsafe { cpu::run(&tenon_cpu::shared(), device.id, calls, request) }
+        unsafe { cpu::run(tenon_cpu::Cpu::shared(), device.id, calls, request) }
     } else {
         // SAFETY: the caller's promise.
         guard(Some(device.plugin.name()), "tenon_operator_calls", || unsafe {

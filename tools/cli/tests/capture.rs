@@ -35,8 +35,8 @@ fn file(name: &str) -> PathBuf {
 fn record(name: &str) -> String {
     let file = file(name);
     let capture = Capture::start(&Options { file: file.clone() }).unwrap();
-    let device =
-        Plugin::built_in(c"cpu", tenon_cpu::shared()).layered(vec![capture.layer("cpu") as Arc<dyn Layer>]);
+    let device = Plugin::built_in(c"cpu", tenon_cpu::Cpu::shared().clone())
+        .layered(vec![capture.layer("cpu") as Arc<dyn Layer>]);
     let stream = device.create_stream(ID).unwrap();
     for step in 0..2u8 {
         let memory = device.device_memory_allocate(ID, 100).unwrap();

@@ -53,7 +53,9 @@ impl Source {
 
     pub(crate) fn open(&self) -> Result<Opened, Error> {
         let plugin = match self {
-            Source::Builtin(name) if name == "cpu" => Plugin::built_in(c"cpu", tenon_cpu::shared()),
+            Source::Builtin(name) if name == "cpu" => {
+                Plugin::built_in(c"cpu", tenon_cpu::Cpu::shared().clone())
+            }
             Source::Builtin(name) => return Err(Error::UnknownBuiltin { name: name.clone() }),
             Source::File { path, release, host } => {
                 let release = release.as_deref().map(release_of).transpose()?;

@@ -19,7 +19,7 @@ use crate::executor::pool::Pool;
 use core::Core;
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
-use std::sync::{MutexGuard, OnceLock};
+use std::sync::{Arc, LazyLock, MutexGuard, OnceLock};
 use tenon::device::DeviceId;
 use tenon::support::Mutex;
 
@@ -56,6 +56,12 @@ impl Default for Cpu {
 }
 
 impl Cpu {
+    /// Returns the device that all parts of a program share.
+    pub fn shared() -> &'static Arc<Self> {
+        static SHARED: LazyLock<Arc<Cpu>> = LazyLock::new(|| Arc::new(Cpu::new()));
+        &SHARED
+    }
+
     /// Creates a device that reads its configuration from the environment when it is initialised.
     #[must_use]
     pub const fn new() -> Self {

@@ -6,7 +6,7 @@
 //! ```
 //! use tenon_loader::Plugin;
 //!
-//! let plugin = Plugin::built_in(c"cpu", tenon_cpu::shared());
+//! let plugin = Plugin::built_in(c"cpu", tenon_cpu::Cpu::shared().clone());
 //! let device = plugin.device();
 //! assert!(device.get_device_count()? > 0);
 //! # Ok::<(), tenon::device::Error>(())

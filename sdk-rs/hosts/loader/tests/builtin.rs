@@ -12,7 +12,7 @@ use tenon_loader::{Availability, LoadOptions, Plugin, Recognition};
 
 #[test]
 fn the_cpu_is_a_plugin_like_any_other() {
-    let cpu = Plugin::built_in(c"cpu", tenon_cpu::shared());
+    let cpu = Plugin::built_in(c"cpu", tenon_cpu::Cpu::shared().clone());
     assert_eq!((cpu.name(), cpu.path(), cpu.release()), ("cpu", None, None));
     assert_eq!((cpu.device_type(), cpu.sub_device_type()), (c"cpu", None));
     assert_eq!(*cpu.recognised_by(), Recognition::BuiltIn);
@@ -80,7 +80,7 @@ impl Layer for Counts {
 fn layers_see_the_calls_of_both_kinds() {
     let flags = ["CHECK_BOTH", "CLEAR_OWN"];
     let loaded = load("layered", Release::V3_3, &flags, &LoadOptions::default()).expect("it loads");
-    for plugin in [loaded, Plugin::built_in(c"cpu", tenon_cpu::shared())] {
+    for plugin in [loaded, Plugin::built_in(c"cpu", tenon_cpu::Cpu::shared().clone())] {
         let counts = Arc::new(Counts(AtomicUsize::new(0)));
         let device = plugin.layered(vec![counts.clone()]);
         device.set_device(DeviceId(0)).expect("there is such a device");

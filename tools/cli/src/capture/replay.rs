@@ -79,7 +79,7 @@ pub fn run(options: &Options) -> miette::Result<Answer> {
 
 fn repeat(options: &Options, recording: &Recording) -> Result<Answer, Failure> {
     let plugin = match &options.plugin {
-        None => Plugin::built_in(c"cpu", tenon_cpu::shared()),
+        None => Plugin::built_in(c"cpu", tenon_cpu::Cpu::shared().clone()),
         Some(path) => {
             if let Some(python) = &options.host {
                 PaddleLibraries::find(python)?.open()?;
