@@ -1,14 +1,19 @@
 //! Operators: resolves the names and types of their formulas.
 
+mod attributes;
+
+use self::attributes::Stated;
+pub(super) use self::attributes::value;
+
 use super::{OperatorTrees, flag, prose, within};
 use crate::diagnostic::{Code, Diagnostic, Diagnostics};
 use crate::formula::{self, Elements, MistakeKind, Name, Scope as FormulaScope, Ty, Variable};
 use crate::model::{
-    Arity, Attribute, AttributeType, AttributeValue, Body, ElementType, Elementwise, Formula, Gradient,
-    Operand, Operator, OperatorGroup, Operators, OutputType, gradient_name,
+    Arity, Body, ElementType, Elementwise, Formula, Gradient, Operand, Operator, OperatorGroup, Operators,
+    OutputType, gradient_name,
 };
 use crate::source::{At, Sources, Span};
-use crate::yaml::{Content, Node};
+use crate::yaml::Node;
 use std::collections::BTreeMap;
 
 /// The interval from which tests take inputs, if an operator states none.
@@ -47,14 +52,6 @@ pub(super) struct OperatorLowerer<'a> {
     names: BTreeMap<String, Span>,
     /// The attributes of the operators of the group so far.
     stated: Vec<Stated>,
-}
-
-/// The attributes of an operator.
-struct Stated {
-    operator: String,
-    /// The operator whose entry states them.
-    by: String,
-    attributes: Vec<Attribute>,
 }
 
 /// The names that the formulas of an operator may use.
@@ -272,84 +269,6 @@ impl OperatorLowerer<'_> {
         found
     }
 
-    /// Returns the attributes, and the operator whose entry states them.
-    fn attributes(
-        &mut self,
-        operator: &At<String>,
-        node: &Node,
-        table: &mut Table,
-    ) -> (String, Vec<Attribute>) {
-        let (by, attributes) = match node.get("attributes") {
-            Some(Node { content: Content::Text(_), .. }) => self.attributes_of_another(node),
-            _ => (operator.value.clone(), self.stated_attributes(node)),
-        };
-        let places: Vec<Span> = match node.entries_of("attributes") {
-            [] => vec![node.get("attributes").map_or(node.span, |node| node.span); attributes.len()],
-            entries => entries.iter().map(|(name, _)| name.span).collect(),
-        };
-        for ((index, attribute), place) in attributes.iter().enumerate().zip(places) {
-            if let Some(ty) = attribute.ty.in_formulas() {
-                self.declare(table, &attribute.name, place, Variable::Attribute(index), ty);
-            }
-        }
-        let operator = operator.value.clone();
-        self.stated.push(Stated { operator, by: by.clone(), attributes: attributes.clone() });
-        (by, attributes)
-    }
-
-    fn stated_attributes(&mut self, node: &Node) -> Vec<Attribute> {
-        let attribute = |(name, node): &(At<String>, Node)| {
-            if let Content::Text(_) = node.content {
-                return self.attribute_of_another(name, node);
-            }
-            let ty = node.text_of("type").and_then(AttributeType::of)?;
-            Some(Attribute {
-                name: name.value.clone(),
-                ty,
-                default: node.get("default").and_then(|node| value(node, ty, self.diagnostics)),
-                doc: prose(node, "doc"),
-            })
-        };
-        node.entries_of("attributes").iter().filter_map(attribute).collect()
-    }
-
-    /// Finds the attribute of the same name that another operator has.
-    fn attribute_of_another(&mut self, name: &At<String>, node: &Node) -> Option<Attribute> {
-        let stated = self.stated_by(&node.at()?)?;
-        let (other, attributes) = (stated.operator.clone(), stated.attributes.clone());
-        let known: Vec<&str> = attributes.iter().map(|attribute| attribute.name.as_str()).collect();
-        let found = attributes.iter().find(|attribute| attribute.name == name.value).cloned();
-        if found.is_none() {
-            let message = format!("`{other}` has no attribute `{}`", name.value);
-            Diagnostic::new(Code::OperatorForm, name.span, message)
-                .nearest(&name.value, known)
-                .help(
-                    "an attribute with the name of an operator is that operator's attribute of the same name",
-                )
-                .add_to(self.diagnostics);
-        }
-        found
-    }
-
-    /// Finds the attributes of the operator that an entry names instead of its own.
-    fn attributes_of_another(&mut self, node: &Node) -> (String, Vec<Attribute>) {
-        let stated = node.name_of("attributes").and_then(|name| self.stated_by(&name));
-        stated.map(|stated| (stated.by.clone(), stated.attributes.clone())).unwrap_or_default()
-    }
-
-    /// Finds the operator before this one, in its group, that an entry names.
-    fn stated_by(&mut self, name: &At<String>) -> Option<&Stated> {
-        let found = self.stated.iter().position(|stated| stated.operator == name.value);
-        if found.is_none() {
-            let message = format!("the group has no operator `{}` before this one", name.value);
-            Diagnostic::new(Code::OperatorForm, name.span, message)
-                .nearest(&name.value, self.stated.iter().map(|stated| stated.operator.as_str()))
-                .help("`attributes` names the operator whose attributes this one has too, or states its own")
-                .add_to(self.diagnostics);
-        }
-        found.map(|index| &self.stated[index])
-    }
-
     fn parts(&mut self, node: &Node, table: &mut Table) -> Vec<(String, Formula)> {
         let entries = node.entries_of("where");
         let mut parts = Vec::new();
@@ -494,28 +413,6 @@ pub(super) fn arity(node: &Node) -> Arity {
     }
 }
 
-/// Reads the value of an attribute.
-pub(super) fn value(node: &Node, ty: AttributeType, diagnostics: &mut Diagnostics) -> Option<AttributeValue> {
-    let value = match ty {
-        AttributeType::Bool => node.bool().map(AttributeValue::Truth),
-        AttributeType::F64 => node.number().map(AttributeValue::Number),
-        AttributeType::I64 => node.integer().map(AttributeValue::Integer),
-        AttributeType::Text => node.text().map(|text| AttributeValue::Text(text.to_owned())),
-        AttributeType::Texts => list(node, |node| node.text().map(str::to_owned)).map(AttributeValue::Texts),
-        AttributeType::Integers => list(node, Node::integer).map(AttributeValue::Integers),
-        AttributeType::Numbers => list(node, Node::number).map(AttributeValue::Numbers),
-    };
-    if value.is_none() {
-        let message = format!("the attribute is {}, but this is {}", ty.shown(), node.kind());
-        diagnostics.push(Diagnostic::new(Code::WrongValue, node.span, message));
-    }
-    value
-}
-
-fn list<T>(node: &Node, item: impl Fn(&Node) -> Option<T>) -> Option<Vec<T>> {
-    matches!(node.content, Content::List(_)).then(|| node.items().iter().map(item).collect())?
-}
-
 pub(super) fn types(node: &Node) -> Vec<ElementType> {
     let words = node.items_of("types").iter().filter_map(Node::text);
     let ty = |word| match word {
@@ -535,9 +432,11 @@ fn has_reduced(node: &Node) -> bool {
 
 pub(super) fn elements(types: &[ElementType]) -> Elements {
     let has_float = types.contains(&ElementType::Float);
-    match types.iter().any(|ty| *ty != ElementType::Float) {
-        false => Elements::Floats,
-        true if has_float => Elements::Both,
-        true => Elements::Integers,
+    if types.iter().all(|ty| *ty == ElementType::Float) {
+        Elements::Floats
+    } else if has_float {
+        Elements::Both
+    } else {
+        Elements::Integers
     }
 }
