@@ -1,7 +1,7 @@
 //! Tenon's generator.
 //!
-//! Data flows one way: [`yaml`] reads a file and keeps places, [`grammar`] says what a file may hold, [`model`] is the
-//! resolved spec, [`check`] holds it to the rules, [`emit`] makes the outputs in memory, and [`out`] writes what differs.
+//! Data flows one way: [`yaml`] reads a file and keeps places, [`grammar`] lists the keys of each file, [`model`] resolves
+//! the spec, [`check`] applies the rules, [`emit`] makes the outputs in memory, and [`out`] writes those that changed.
 //! Beside them, [`sdk`] names what the SDK offers, and [`exports`] reads what a crate exports to
 //! C by hand.
 //!

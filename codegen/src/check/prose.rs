@@ -9,7 +9,7 @@ use crate::source::Span;
 
 use super::Check;
 
-/// Describer of C that texts mention, in addition to the primitives of the spec.
+/// Words of C that texts mention, in addition to the primitives of the spec.
 const WORDS_OF_C: &[&str] = &[
     "NULL",
     "SIZE_MAX",

@@ -55,7 +55,7 @@ const STANDARD: &[&str] = &[
     "unix",
 ];
 
-/// Describer that C11 keeps for itself.
+/// Words that C11 keeps for itself.
 const C_KEYWORDS: &[&str] = &[
     "auto", "break", "case", "char", "const", "continue", "default", "do", "double", "else", "enum",
     "extern", "float", "for", "goto", "if", "inline", "int", "long", "register", "restrict", "return",
@@ -63,7 +63,7 @@ const C_KEYWORDS: &[&str] = &[
     "volatile", "while",
 ];
 
-/// Describer that C++20 keeps for itself beyond those of C.
+/// Words that C++20 keeps for itself beyond those of C.
 const CPP_KEYWORDS: &[&str] = &[
     "alignas",
     "alignof",

@@ -1,8 +1,8 @@
-//! How the ABI passes a parameter, a field or a result: decided once, and spelled by each language with a C ABI.
+//! How the ABI passes parameters, fields and results. Each language with a C ABI spells the same decision.
 
 use super::{Direction, HandleForm, Length, Param, Role, Spec, Ty, TypeKind};
 
-/// How the ABI passes a value. `is_const`: what the address leads to is only read.
+/// How the ABI passes a value. `is_const` is true if the callee only reads what the address points to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Passing {
     /// As a value.

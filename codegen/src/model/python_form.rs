@@ -1,6 +1,6 @@
 //! The Python form of each parameter of an export.
 //!
-//! The rules and the emitters both ask here, so that what a rule lets pass is what an emitter can write.
+//! Rules and emitters use the same functions, so that an emitter can write each parameter that the rules accept.
 
 use super::*;
 

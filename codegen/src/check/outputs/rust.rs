@@ -257,7 +257,7 @@ const PARAMETERS: &[&str] = &["D", "P"];
 /// Modules that an expansion has or refers to.
 const MODULES: &[&str] = &["ffi", "reflection", "signature", "strategy", "thunk"];
 
-/// Describer of Rust that cannot be raw identifiers.
+/// Words of Rust that cannot be raw identifiers.
 const UNRAW: &[&str] = &["Self", "_", "crate", "self", "super"];
 
 /// Types of Rust that are not in its keywords.

@@ -1,4 +1,4 @@
-//! What the emitters of interfaces have in common.
+//! The context of the emitters of interfaces.
 
 use crate::grammar::outputs;
 use crate::model::{Interface, Spec};

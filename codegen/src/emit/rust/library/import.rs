@@ -1,4 +1,5 @@
-//! Symbols that a host exports, and that are looked up at run time. The output is a list, because nobody reads the calls.
+//! Symbols that a host exports and that are looked up at run time. The output is a list of declarations, from which a macro
+//! makes the calls.
 
 use proc_macro2::TokenStream;
 use quote::quote;

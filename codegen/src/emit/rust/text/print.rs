@@ -8,7 +8,7 @@ use super::{comments, list};
 /// Macros whose arguments are items.
 const MACROS_OF_ITEMS: [&str; 1] = ["thread_local"];
 
-/// Describer before a type, a pattern or an expression.
+/// Words before a type, a pattern or an expression.
 const WORDS: [&str; 10] = ["as", "const", "dyn", "else", "if", "in", "let", "match", "mut", "return"];
 
 /// Prints a module.
@@ -34,7 +34,7 @@ struct Printer {
     before: [Option<Last>; 2],
 }
 
-/// What a token is to the one after it.
+/// The kind of a token, as far as the space after it depends on it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Last {
     /// An identifier, a literal, or the end of a group.

@@ -43,7 +43,7 @@ const IMPORTED: [(&str, &str); 8] = [
 /// Macros. No name of a spec can hide them.
 const MACROS: [&str; 6] = ["assert", "concat", "format", "format_args", "thread_local", "write"];
 
-/// Describer that come before a path.
+/// Words that come before a path.
 const BEFORE_PATH: [&str; 15] = [
     "as", "const", "dyn", "else", "for", "if", "impl", "in", "let", "match", "move", "mut", "return", "use",
     "where",

@@ -82,7 +82,7 @@ mod tests {
     use super::text;
 
     #[test]
-    fn short_signature_is_one_line_with_short_paths() {
+    fn signature_has_short_paths_and_lines_that_fit() {
         let signature = quote! {
             unsafe fn find<'a>(&'a self, key: &'a ::core::ffi::CStr, all: &mut [*const u8]) -> ::tenon::Result<::core::option::Option<[u8; 2]>>
         };
