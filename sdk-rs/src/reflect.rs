@@ -381,6 +381,28 @@ pub struct CFunction {
     pub managed: bool,
 }
 
+impl CFunction {
+    /// Describes a function of a device that has no boolean result, and that programs may call.
+    pub const fn new(name: &'static str, params: &'static [&'static str]) -> Self {
+        Self { name, params, takes_plugin: false, answers: false, managed: false }
+    }
+
+    /// Describes the function as one of a plugin.
+    pub const fn of_plugin(self) -> Self {
+        Self { takes_plugin: true, ..self }
+    }
+
+    /// Describes the function as one with a boolean result.
+    pub const fn with_answer(self) -> Self {
+        Self { answers: true, ..self }
+    }
+
+    /// Describes the function as one that only the library calls.
+    pub const fn managed(self) -> Self {
+        Self { managed: true, ..self }
+    }
+}
+
 /// A call as layers see it.
 #[derive(Clone, Copy, Debug)]
 pub struct Call<'a> {

@@ -1,6 +1,7 @@
 //! Support for generated code and other code at a C boundary. It is not a public API and changes without notice.
 
 mod argument;
+mod calls;
 mod error_object;
 mod export;
 mod import;
@@ -11,6 +12,7 @@ mod memory;
 mod output;
 mod plugin_call;
 mod thunk;
+mod word;
 
 pub use argument::*;
 pub use error_object::*;
@@ -22,6 +24,7 @@ pub use memory::*;
 pub use output::*;
 pub use plugin_call::*;
 pub use thunk::*;
+pub use word::*;
 
 pub use crate::error::{Error, StatusCode};
 pub use crate::log::{log_handed_over, write_line};

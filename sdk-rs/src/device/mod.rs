@@ -8,8 +8,8 @@ mod types;
 pub mod ffi;
 mod functions;
 
+mod calls;
 mod fallbacks;
-mod forward;
 
 /// The spec as data at run time.
 pub mod reflection;
@@ -18,19 +18,16 @@ mod traits;
 /// The signatures of the functions in the ABI.
 pub mod signature;
 
-mod layers;
 mod loaded;
 mod plugin;
-mod repeat;
 
 /// Converts calls of the ABI to calls of the trait.
 #[allow(unused_variables, reason = "a release may pass what the trait does not take")]
 #[allow(clippy::too_many_arguments, reason = "the ABI has that many")]
 mod thunk;
+pub use self::calls::*;
 pub use self::fallbacks::*;
-pub use self::forward::*;
 pub use self::functions::*;
-pub use self::layers::*;
 pub use self::loaded::*;
 pub use self::plugin::*;
 pub use self::traits::*;

@@ -10,7 +10,7 @@ use crate::emit::rust::library::{export, forwarder, import, refusal};
 use crate::emit::rust::method::{fallback, thunk, traits};
 use crate::emit::rust::names;
 use crate::emit::rust::table::{
-    forward, functions, layer, loaded, plugin, raw_call, reflection, repeat, signature,
+    c_functions, calls, functions, loaded, plugin, raw_call, reflection, signature,
 };
 use crate::emit::rust::text::file;
 use crate::emit::rust::text::imports::{Used, defined};
@@ -212,14 +212,13 @@ pub(super) fn interface(context: Context) -> Module {
             module.root.extend(reflection::of_functions());
             module.push("traits", traits::emit(context));
             module.push("fallbacks", fallback::emit(context));
-            module.push("forward", forward::emit(context));
+            let (calls, c_functions) = (calls::emit(context), c_functions::emit(context));
+            module.push("calls", quote! { #calls #c_functions });
             module.push_module("signature", signature::emit(context));
             module.push_module("thunk", thunk::emit(context));
             module.push("plugin", plugin::emit(context, table));
             // Both need a status type, which an interface may lack.
             if interface.status.is_some() {
-                module.push("layers", layer::emit(context));
-                module.push_module("repeat", (TokenStream::new(), repeat::emit(context)));
                 let (loaded, raw_call) = (loaded::emit(context), raw_call::emit(context));
                 module.push("loaded", quote! { #loaded #raw_call });
             }

@@ -3,12 +3,13 @@
 use super::api::{AclBuffer, AclError, Mbuf, ffi};
 use super::{__instance, api};
 use core::ffi::c_void;
+use tenon::support;
 
 /// Allocates a buffer.
 pub unsafe extern "C" fn aclrtAllocBuf(buf: *mut ffi::aclrtMbuf, size: usize) -> AclError {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
-        ::tenon::support::place("buf", buf)?;
+        support::place("buf", buf)?;
         buf.write(AclBuffer::rt_alloc_buf(__instance(), size)?.as_raw());
         Ok(())
     };
@@ -18,7 +19,7 @@ pub unsafe extern "C" fn aclrtAllocBuf(buf: *mut ffi::aclrtMbuf, size: usize) ->
 /// Frees a buffer.
 pub unsafe extern "C" fn aclrtFreeBuf(buf: ffi::aclrtMbuf) -> AclError {
     let body = || {
-        ::tenon::support::refuse_null("buf", buf.is_null())?;
+        support::refuse_null("buf", buf.is_null())?;
         let buf = Mbuf::from_raw(buf);
         AclBuffer::rt_free_buf(__instance(), buf)
     };
@@ -33,10 +34,10 @@ pub unsafe extern "C" fn aclrtGetBufData(
 ) -> AclError {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
-        ::tenon::support::refuse_null("buf", buf.is_null())?;
+        support::refuse_null("buf", buf.is_null())?;
         let buf = Mbuf::from_raw(buf);
-        ::tenon::support::place("data_ptr", data_ptr)?;
-        ::tenon::support::place("size", size)?;
+        support::place("data_ptr", data_ptr)?;
+        support::place("size", size)?;
         let returned = AclBuffer::rt_get_buf_data(__instance(), buf)?;
         data_ptr.write(returned.data_ptr.as_ptr());
         size.write(returned.size);
@@ -48,7 +49,7 @@ pub unsafe extern "C" fn aclrtGetBufData(
 /// Sets the length of the data in a buffer.
 pub unsafe extern "C" fn aclrtSetBufDataLen(buf: ffi::aclrtMbuf, len: usize) -> AclError {
     let body = || {
-        ::tenon::support::refuse_null("buf", buf.is_null())?;
+        support::refuse_null("buf", buf.is_null())?;
         let buf = Mbuf::from_raw(buf);
         AclBuffer::rt_set_buf_data_len(__instance(), buf, len)
     };
@@ -59,9 +60,9 @@ pub unsafe extern "C" fn aclrtSetBufDataLen(buf: ffi::aclrtMbuf, len: usize) -> 
 pub unsafe extern "C" fn aclrtGetBufDataLen(buf: ffi::aclrtMbuf, len: *mut usize) -> AclError {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
-        ::tenon::support::refuse_null("buf", buf.is_null())?;
+        support::refuse_null("buf", buf.is_null())?;
         let buf = Mbuf::from_raw(buf);
-        ::tenon::support::place("len", len)?;
+        support::place("len", len)?;
         len.write(AclBuffer::rt_get_buf_data_len(__instance(), buf)?);
         Ok(())
     };
@@ -77,9 +78,9 @@ pub unsafe extern "C" fn aclrtSetBufUserData(
 ) -> AclError {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
-        ::tenon::support::refuse_null("buf", buf.is_null())?;
+        support::refuse_null("buf", buf.is_null())?;
         let buf = Mbuf::from_raw(buf);
-        let data_ptr = ::tenon::support::slice("data_ptr", data_ptr.cast::<u8>(), size)?;
+        let data_ptr = support::slice("data_ptr", data_ptr.cast::<u8>(), size)?;
         AclBuffer::rt_set_buf_user_data(__instance(), buf, data_ptr, offset)
     };
     api::call("aclrtSetBufUserData", body)
@@ -94,9 +95,9 @@ pub unsafe extern "C" fn aclrtGetBufUserData(
 ) -> AclError {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
-        ::tenon::support::refuse_null("buf", buf.is_null())?;
+        support::refuse_null("buf", buf.is_null())?;
         let buf = Mbuf::from_raw(buf);
-        let data_ptr = ::tenon::support::slice_mut("data_ptr", data_ptr.cast::<u8>(), size)?;
+        let data_ptr = support::slice_mut("data_ptr", data_ptr.cast::<u8>(), size)?;
         AclBuffer::rt_get_buf_user_data(__instance(), buf, data_ptr, offset)
     };
     api::call("aclrtGetBufUserData", body)
@@ -106,9 +107,9 @@ pub unsafe extern "C" fn aclrtGetBufUserData(
 pub unsafe extern "C" fn aclrtCopyBufRef(buf: ffi::aclrtMbuf, new_buf: *mut ffi::aclrtMbuf) -> AclError {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
-        ::tenon::support::refuse_null("buf", buf.is_null())?;
+        support::refuse_null("buf", buf.is_null())?;
         let buf = Mbuf::from_raw(buf);
-        ::tenon::support::place("new_buf", new_buf)?;
+        support::place("new_buf", new_buf)?;
         new_buf.write(AclBuffer::rt_copy_buf_ref(__instance(), buf)?.as_raw());
         Ok(())
     };
@@ -118,9 +119,9 @@ pub unsafe extern "C" fn aclrtCopyBufRef(buf: ffi::aclrtMbuf, new_buf: *mut ffi:
 /// Appends a buffer to a chain.
 pub unsafe extern "C" fn aclrtAppendBufChain(head_buf: ffi::aclrtMbuf, buf: ffi::aclrtMbuf) -> AclError {
     let body = || {
-        ::tenon::support::refuse_null("head_buf", head_buf.is_null())?;
+        support::refuse_null("head_buf", head_buf.is_null())?;
         let head_buf = Mbuf::from_raw(head_buf);
-        ::tenon::support::refuse_null("buf", buf.is_null())?;
+        support::refuse_null("buf", buf.is_null())?;
         let buf = Mbuf::from_raw(buf);
         AclBuffer::rt_append_buf_chain(__instance(), head_buf, buf)
     };
@@ -131,9 +132,9 @@ pub unsafe extern "C" fn aclrtAppendBufChain(head_buf: ffi::aclrtMbuf, buf: ffi:
 pub unsafe extern "C" fn aclrtGetBufChainNum(head_buf: ffi::aclrtMbuf, num: *mut u32) -> AclError {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
-        ::tenon::support::refuse_null("head_buf", head_buf.is_null())?;
+        support::refuse_null("head_buf", head_buf.is_null())?;
         let head_buf = Mbuf::from_raw(head_buf);
-        ::tenon::support::place("num", num)?;
+        support::place("num", num)?;
         num.write(AclBuffer::rt_get_buf_chain_num(__instance(), head_buf)?);
         Ok(())
     };
@@ -148,9 +149,9 @@ pub unsafe extern "C" fn aclrtGetBufFromChain(
 ) -> AclError {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
-        ::tenon::support::refuse_null("head_buf", head_buf.is_null())?;
+        support::refuse_null("head_buf", head_buf.is_null())?;
         let head_buf = Mbuf::from_raw(head_buf);
-        ::tenon::support::place("buf", buf)?;
+        support::place("buf", buf)?;
         buf.write(AclBuffer::rt_get_buf_from_chain(__instance(), head_buf, index)?.as_raw());
         Ok(())
     };

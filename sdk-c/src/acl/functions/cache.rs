@@ -3,6 +3,7 @@
 use super::api::{AclCache, AclError, BarrierTaskInfo, CmoType, Stream, ffi};
 use super::{__instance, api};
 use core::ffi::c_void;
+use tenon::support;
 
 /// Queues a cache hint that a barrier can wait for.
 pub unsafe extern "C" fn aclrtCmoAsyncWithBarrier(
@@ -13,8 +14,8 @@ pub unsafe extern "C" fn aclrtCmoAsyncWithBarrier(
     stream: ffi::aclrtStream,
 ) -> AclError {
     let body = || {
-        ::tenon::support::range("src", src.addr(), size)?;
-        let src = ::tenon::DevicePtr::from_ptr(src);
+        support::range("src", src.addr(), size)?;
+        let src = tenon::DevicePtr::from_ptr(src);
         let stream = Stream::from_raw(stream);
         AclCache::rt_cmo_async_with_barrier(__instance(), src, size, cmo_type, barrier_id, stream)
     };
@@ -29,7 +30,7 @@ pub unsafe extern "C" fn aclrtCmoWaitBarrier(
 ) -> AclError {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
-        let task_info = ::tenon::support::slice("task_info", task_info.cast::<BarrierTaskInfo>(), 1)?;
+        let task_info = support::slice("task_info", task_info.cast::<BarrierTaskInfo>(), 1)?;
         let stream = Stream::from_raw(stream);
         AclCache::rt_cmo_wait_barrier(__instance(), task_info, stream, flag)
     };
@@ -40,7 +41,7 @@ pub unsafe extern "C" fn aclrtCmoWaitBarrier(
 pub unsafe extern "C" fn aclrtCmoGetDescSize(size: *mut usize) -> AclError {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
-        ::tenon::support::place("size", size)?;
+        support::place("size", size)?;
         size.write(AclCache::rt_cmo_get_desc_size(__instance())?);
         Ok(())
     };
@@ -50,10 +51,10 @@ pub unsafe extern "C" fn aclrtCmoGetDescSize(size: *mut usize) -> AclError {
 /// Writes a cache hint descriptor.
 pub unsafe extern "C" fn aclrtCmoSetDesc(cmo_desc: *mut c_void, src: *mut c_void, size: usize) -> AclError {
     let body = || {
-        ::tenon::support::range("cmo_desc", cmo_desc.addr(), 1)?;
-        let cmo_desc = ::tenon::DevicePtr::from_ptr(cmo_desc);
-        ::tenon::support::range("src", src.addr(), size)?;
-        let src = ::tenon::DevicePtr::from_ptr(src);
+        support::range("cmo_desc", cmo_desc.addr(), 1)?;
+        let cmo_desc = tenon::DevicePtr::from_ptr(cmo_desc);
+        support::range("src", src.addr(), size)?;
+        let src = tenon::DevicePtr::from_ptr(src);
         AclCache::rt_cmo_set_desc(__instance(), cmo_desc, src, size)
     };
     api::call("aclrtCmoSetDesc", body)
@@ -67,10 +68,10 @@ pub unsafe extern "C" fn aclrtCmoAsyncWithDesc(
     reserve: *const c_void,
 ) -> AclError {
     let body = || {
-        ::tenon::support::range("cmo_desc", cmo_desc.addr(), 1)?;
-        let cmo_desc = ::tenon::DevicePtr::from_ptr(cmo_desc);
+        support::range("cmo_desc", cmo_desc.addr(), 1)?;
+        let cmo_desc = tenon::DevicePtr::from_ptr(cmo_desc);
         let stream = Stream::from_raw(stream);
-        let reserve = ::tenon::AnyPtr::from_ptr(reserve);
+        let reserve = tenon::AnyPtr::from_ptr(reserve);
         AclCache::rt_cmo_async_with_desc(__instance(), cmo_desc, cmo_type, stream, reserve)
     };
     api::call("aclrtCmoAsyncWithDesc", body)

@@ -3,6 +3,7 @@
 use super::api::{AclCallback, AclError, Callback, CallbackBlockType, HostFunc, Stream, ffi};
 use super::{__instance, api};
 use core::ffi::c_void;
+use tenon::support;
 
 /// Subscribes a thread to the callbacks of a stream.
 pub unsafe extern "C" fn aclrtSubscribeReport(thread_id: u64, stream: ffi::aclrtStream) -> AclError {
@@ -22,8 +23,8 @@ pub unsafe extern "C" fn aclrtLaunchCallback(
 ) -> AclError {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
-        ::tenon::support::refuse_null("fn", r#fn.is_none())?;
-        let r#fn = Callback::from_raw(r#fn, ::tenon::AnyPtr::from_ptr(user_data));
+        support::refuse_null("fn", r#fn.is_none())?;
+        let r#fn = Callback::from_raw(r#fn, tenon::AnyPtr::from_ptr(user_data));
         let stream = Stream::from_raw(stream);
         AclCallback::rt_launch_callback(__instance(), r#fn, block_type, stream)
     };
@@ -54,8 +55,8 @@ pub unsafe extern "C" fn aclrtLaunchHostFunc(
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
         let stream = Stream::from_raw(stream);
-        ::tenon::support::refuse_null("fn", r#fn.is_none())?;
-        let r#fn = HostFunc::from_raw(r#fn, ::tenon::AnyPtr::from_ptr(args));
+        support::refuse_null("fn", r#fn.is_none())?;
+        let r#fn = HostFunc::from_raw(r#fn, tenon::AnyPtr::from_ptr(args));
         AclCallback::rt_launch_host_func(__instance(), stream, r#fn)
     };
     api::call("aclrtLaunchHostFunc", body)

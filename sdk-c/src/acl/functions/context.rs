@@ -2,12 +2,13 @@
 
 use super::api::{AclContext, AclError, Context, SysParamOpt, ffi};
 use super::{__instance, api};
+use tenon::support;
 
 /// Creates a context and makes it current.
 pub unsafe extern "C" fn aclrtCreateContext(context: *mut ffi::aclrtContext, device_id: i32) -> AclError {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
-        ::tenon::support::place("context", context)?;
+        support::place("context", context)?;
         context.write(AclContext::rt_create_context(__instance(), device_id)?.as_raw());
         Ok(())
     };
@@ -17,7 +18,7 @@ pub unsafe extern "C" fn aclrtCreateContext(context: *mut ffi::aclrtContext, dev
 /// Destroys a context.
 pub unsafe extern "C" fn aclrtDestroyContext(context: ffi::aclrtContext) -> AclError {
     let body = || {
-        ::tenon::support::refuse_null("context", context.is_null())?;
+        support::refuse_null("context", context.is_null())?;
         let context = Context::from_raw(context);
         AclContext::rt_destroy_context(__instance(), context)
     };
@@ -27,7 +28,7 @@ pub unsafe extern "C" fn aclrtDestroyContext(context: ffi::aclrtContext) -> AclE
 /// Sets the current context of the calling thread.
 pub unsafe extern "C" fn aclrtSetCurrentContext(context: ffi::aclrtContext) -> AclError {
     let body = || {
-        ::tenon::support::refuse_null("context", context.is_null())?;
+        support::refuse_null("context", context.is_null())?;
         let context = Context::from_raw(context);
         AclContext::rt_set_current_context(__instance(), context)
     };
@@ -38,7 +39,7 @@ pub unsafe extern "C" fn aclrtSetCurrentContext(context: ffi::aclrtContext) -> A
 pub unsafe extern "C" fn aclrtGetCurrentContext(context: *mut ffi::aclrtContext) -> AclError {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
-        ::tenon::support::place("context", context)?;
+        support::place("context", context)?;
         context.write(AclContext::rt_get_current_context(__instance())?.as_raw());
         Ok(())
     };
@@ -49,7 +50,7 @@ pub unsafe extern "C" fn aclrtGetCurrentContext(context: *mut ffi::aclrtContext)
 pub unsafe extern "C" fn aclrtCtxGetCurrentDefaultStream(stream: *mut ffi::aclrtStream) -> AclError {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
-        ::tenon::support::place("stream", stream)?;
+        support::place("stream", stream)?;
         stream.write(AclContext::rt_ctx_get_current_default_stream(__instance())?.as_raw());
         Ok(())
     };
@@ -66,7 +67,7 @@ pub unsafe extern "C" fn aclrtCtxSetSysParamOpt(opt: SysParamOpt, value: i64) ->
 pub unsafe extern "C" fn aclrtCtxGetSysParamOpt(opt: SysParamOpt, value: *mut i64) -> AclError {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
-        ::tenon::support::place("value", value)?;
+        support::place("value", value)?;
         value.write(AclContext::rt_ctx_get_sys_param_opt(__instance(), opt)?);
         Ok(())
     };
@@ -83,7 +84,7 @@ pub unsafe extern "C" fn aclrtSetSysParamOpt(opt: SysParamOpt, value: i64) -> Ac
 pub unsafe extern "C" fn aclrtGetSysParamOpt(opt: SysParamOpt, value: *mut i64) -> AclError {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
-        ::tenon::support::place("value", value)?;
+        support::place("value", value)?;
         value.write(AclContext::rt_get_sys_param_opt(__instance(), opt)?);
         Ok(())
     };
@@ -98,8 +99,8 @@ pub unsafe extern "C" fn aclrtGetPrimaryCtxState(
 ) -> AclError {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
-        ::tenon::support::place_or_null("flags", flags)?;
-        ::tenon::support::place_or_null("active", active)?;
+        support::place_or_null("flags", flags)?;
+        support::place_or_null("active", active)?;
         let returned = AclContext::rt_get_primary_ctx_state(__instance(), device_id)?;
         if !flags.is_null() {
             flags.write(returned.flags);

@@ -3,6 +3,7 @@
 use super::api::{AclCopy, AclError, MemcpyBatchAttr, MemcpyKind, Stream, ffi};
 use super::{__instance, api};
 use core::ffi::c_void;
+use tenon::support;
 
 /// Copies memory.
 pub unsafe extern "C" fn aclrtMemcpy(
@@ -13,10 +14,10 @@ pub unsafe extern "C" fn aclrtMemcpy(
     kind: MemcpyKind,
 ) -> AclError {
     let body = || {
-        ::tenon::support::range("dst", dst.addr(), dest_max)?;
-        let dst = ::tenon::AnyPtr::from_ptr(dst);
-        ::tenon::support::range("src", src.addr(), count)?;
-        let src = ::tenon::AnyPtr::from_ptr(src);
+        support::range("dst", dst.addr(), dest_max)?;
+        let dst = tenon::AnyPtr::from_ptr(dst);
+        support::range("src", src.addr(), count)?;
+        let src = tenon::AnyPtr::from_ptr(src);
         AclCopy::rt_memcpy(__instance(), dst, dest_max, src, count, kind)
     };
     api::call("aclrtMemcpy", body)
@@ -32,10 +33,10 @@ pub unsafe extern "C" fn aclrtMemcpyAsync(
     stream: ffi::aclrtStream,
 ) -> AclError {
     let body = || {
-        ::tenon::support::range("dst", dst.addr(), dest_max)?;
-        let dst = ::tenon::AnyPtr::from_ptr(dst);
-        ::tenon::support::range("src", src.addr(), count)?;
-        let src = ::tenon::AnyPtr::from_ptr(src);
+        support::range("dst", dst.addr(), dest_max)?;
+        let dst = tenon::AnyPtr::from_ptr(dst);
+        support::range("src", src.addr(), count)?;
+        let src = tenon::AnyPtr::from_ptr(src);
         let stream = Stream::from_raw(stream);
         AclCopy::rt_memcpy_async(__instance(), dst, dest_max, src, count, kind, stream)
     };
@@ -52,10 +53,10 @@ pub unsafe extern "C" fn aclrtMemcpyAsyncWithCondition(
     stream: ffi::aclrtStream,
 ) -> AclError {
     let body = || {
-        ::tenon::support::range("dst", dst.addr(), dest_max)?;
-        let dst = ::tenon::AnyPtr::from_ptr(dst);
-        ::tenon::support::range("src", src.addr(), count)?;
-        let src = ::tenon::AnyPtr::from_ptr(src);
+        support::range("dst", dst.addr(), dest_max)?;
+        let dst = tenon::AnyPtr::from_ptr(dst);
+        support::range("src", src.addr(), count)?;
+        let src = tenon::AnyPtr::from_ptr(src);
         let stream = Stream::from_raw(stream);
         AclCopy::rt_memcpy_async_with_condition(__instance(), dst, dest_max, src, count, kind, stream)
     };
@@ -73,10 +74,10 @@ pub unsafe extern "C" fn aclrtMemcpy2d(
     kind: MemcpyKind,
 ) -> AclError {
     let body = || {
-        ::tenon::support::range("dst", dst.addr(), 1)?;
-        let dst = ::tenon::AnyPtr::from_ptr(dst);
-        ::tenon::support::range("src", src.addr(), 1)?;
-        let src = ::tenon::AnyPtr::from_ptr(src);
+        support::range("dst", dst.addr(), 1)?;
+        let dst = tenon::AnyPtr::from_ptr(dst);
+        support::range("src", src.addr(), 1)?;
+        let src = tenon::AnyPtr::from_ptr(src);
         AclCopy::rt_memcpy2d(__instance(), dst, dpitch, src, spitch, width, height, kind)
     };
     api::call("aclrtMemcpy2d", body)
@@ -95,10 +96,10 @@ pub unsafe extern "C" fn aclrtMemcpy2dAsync(
     stream: ffi::aclrtStream,
 ) -> AclError {
     let body = || {
-        ::tenon::support::range("dst", dst.addr(), 1)?;
-        let dst = ::tenon::AnyPtr::from_ptr(dst);
-        ::tenon::support::range("src", src.addr(), 1)?;
-        let src = ::tenon::AnyPtr::from_ptr(src);
+        support::range("dst", dst.addr(), 1)?;
+        let dst = tenon::AnyPtr::from_ptr(dst);
+        support::range("src", src.addr(), 1)?;
+        let src = tenon::AnyPtr::from_ptr(src);
         let stream = Stream::from_raw(stream);
         AclCopy::rt_memcpy2d_async(__instance(), dst, dpitch, src, spitch, width, height, kind, stream)
     };
@@ -120,14 +121,13 @@ pub unsafe extern "C" fn aclrtMemcpyBatch(
 ) -> AclError {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
-        let dsts = ::tenon::support::slice("dsts", dsts.cast::<::tenon::AnyPtr>(), num_batches)?;
-        let dest_maxs = ::tenon::support::slice("dest_maxs", dest_maxs.cast::<usize>(), num_batches)?;
-        let srcs = ::tenon::support::slice("srcs", srcs.cast::<::tenon::AnyPtr>(), num_batches)?;
-        let sizes = ::tenon::support::slice("sizes", sizes.cast::<usize>(), num_batches)?;
-        let attrs = ::tenon::support::slice("attrs", attrs.cast::<MemcpyBatchAttr>(), num_attrs)?;
-        let attrs_indexes =
-            ::tenon::support::slice("attrs_indexes", attrs_indexes.cast::<usize>(), num_attrs)?;
-        let fail_index = ::tenon::support::slice_mut("fail_index", fail_index.cast::<usize>(), 1)?;
+        let dsts = support::slice("dsts", dsts.cast::<tenon::AnyPtr>(), num_batches)?;
+        let dest_maxs = support::slice("dest_maxs", dest_maxs.cast::<usize>(), num_batches)?;
+        let srcs = support::slice("srcs", srcs.cast::<tenon::AnyPtr>(), num_batches)?;
+        let sizes = support::slice("sizes", sizes.cast::<usize>(), num_batches)?;
+        let attrs = support::slice("attrs", attrs.cast::<MemcpyBatchAttr>(), num_attrs)?;
+        let attrs_indexes = support::slice("attrs_indexes", attrs_indexes.cast::<usize>(), num_attrs)?;
+        let fail_index = support::slice_mut("fail_index", fail_index.cast::<usize>(), 1)?;
         AclCopy::rt_memcpy_batch(__instance(), dsts, dest_maxs, srcs, sizes, attrs, attrs_indexes, fail_index)
     };
     api::call("aclrtMemcpyBatch", body)
@@ -147,13 +147,12 @@ pub unsafe extern "C" fn aclrtMemcpyBatchV2(
 ) -> AclError {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
-        let dsts = ::tenon::support::slice("dsts", dsts.cast::<::tenon::AnyPtr>(), num_batches)?;
-        let dest_maxs = ::tenon::support::slice("dest_maxs", dest_maxs.cast::<usize>(), num_batches)?;
-        let srcs = ::tenon::support::slice("srcs", srcs.cast::<::tenon::AnyPtr>(), num_batches)?;
-        let sizes = ::tenon::support::slice("sizes", sizes.cast::<usize>(), num_batches)?;
-        let attrs = ::tenon::support::slice("attrs", attrs.cast::<MemcpyBatchAttr>(), num_attrs)?;
-        let attrs_indexes =
-            ::tenon::support::slice("attrs_indexes", attrs_indexes.cast::<usize>(), num_attrs)?;
+        let dsts = support::slice("dsts", dsts.cast::<tenon::AnyPtr>(), num_batches)?;
+        let dest_maxs = support::slice("dest_maxs", dest_maxs.cast::<usize>(), num_batches)?;
+        let srcs = support::slice("srcs", srcs.cast::<tenon::AnyPtr>(), num_batches)?;
+        let sizes = support::slice("sizes", sizes.cast::<usize>(), num_batches)?;
+        let attrs = support::slice("attrs", attrs.cast::<MemcpyBatchAttr>(), num_attrs)?;
+        let attrs_indexes = support::slice("attrs_indexes", attrs_indexes.cast::<usize>(), num_attrs)?;
         AclCopy::rt_memcpy_batch_v2(__instance(), dsts, dest_maxs, srcs, sizes, attrs, attrs_indexes)
     };
     api::call("aclrtMemcpyBatchV2", body)
@@ -175,14 +174,13 @@ pub unsafe extern "C" fn aclrtMemcpyBatchAsync(
 ) -> AclError {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
-        let dsts = ::tenon::support::slice("dsts", dsts.cast::<::tenon::AnyPtr>(), num_batches)?;
-        let dest_maxs = ::tenon::support::slice("dest_maxs", dest_maxs.cast::<usize>(), num_batches)?;
-        let srcs = ::tenon::support::slice("srcs", srcs.cast::<::tenon::AnyPtr>(), num_batches)?;
-        let sizes = ::tenon::support::slice("sizes", sizes.cast::<usize>(), num_batches)?;
-        let attrs = ::tenon::support::slice("attrs", attrs.cast::<MemcpyBatchAttr>(), num_attrs)?;
-        let attrs_indexes =
-            ::tenon::support::slice("attrs_indexes", attrs_indexes.cast::<usize>(), num_attrs)?;
-        let fail_index = ::tenon::support::slice_mut("fail_index", fail_index.cast::<usize>(), 1)?;
+        let dsts = support::slice("dsts", dsts.cast::<tenon::AnyPtr>(), num_batches)?;
+        let dest_maxs = support::slice("dest_maxs", dest_maxs.cast::<usize>(), num_batches)?;
+        let srcs = support::slice("srcs", srcs.cast::<tenon::AnyPtr>(), num_batches)?;
+        let sizes = support::slice("sizes", sizes.cast::<usize>(), num_batches)?;
+        let attrs = support::slice("attrs", attrs.cast::<MemcpyBatchAttr>(), num_attrs)?;
+        let attrs_indexes = support::slice("attrs_indexes", attrs_indexes.cast::<usize>(), num_attrs)?;
+        let fail_index = support::slice_mut("fail_index", fail_index.cast::<usize>(), 1)?;
         let stream = Stream::from_raw(stream);
         AclCopy::rt_memcpy_batch_async(
             __instance(),
@@ -214,13 +212,12 @@ pub unsafe extern "C" fn aclrtMemcpyBatchAsyncV2(
 ) -> AclError {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
-        let dsts = ::tenon::support::slice("dsts", dsts.cast::<::tenon::AnyPtr>(), num_batches)?;
-        let dest_maxs = ::tenon::support::slice("dest_maxs", dest_maxs.cast::<usize>(), num_batches)?;
-        let srcs = ::tenon::support::slice("srcs", srcs.cast::<::tenon::AnyPtr>(), num_batches)?;
-        let sizes = ::tenon::support::slice("sizes", sizes.cast::<usize>(), num_batches)?;
-        let attrs = ::tenon::support::slice("attrs", attrs.cast::<MemcpyBatchAttr>(), num_attrs)?;
-        let attrs_indexes =
-            ::tenon::support::slice("attrs_indexes", attrs_indexes.cast::<usize>(), num_attrs)?;
+        let dsts = support::slice("dsts", dsts.cast::<tenon::AnyPtr>(), num_batches)?;
+        let dest_maxs = support::slice("dest_maxs", dest_maxs.cast::<usize>(), num_batches)?;
+        let srcs = support::slice("srcs", srcs.cast::<tenon::AnyPtr>(), num_batches)?;
+        let sizes = support::slice("sizes", sizes.cast::<usize>(), num_batches)?;
+        let attrs = support::slice("attrs", attrs.cast::<MemcpyBatchAttr>(), num_attrs)?;
+        let attrs_indexes = support::slice("attrs_indexes", attrs_indexes.cast::<usize>(), num_attrs)?;
         let stream = Stream::from_raw(stream);
         AclCopy::rt_memcpy_batch_async_v2(
             __instance(),
@@ -244,8 +241,8 @@ pub unsafe extern "C" fn aclrtMemset(
     count: usize,
 ) -> AclError {
     let body = || {
-        ::tenon::support::range("dev_ptr", dev_ptr.addr(), max_count)?;
-        let dev_ptr = ::tenon::AnyPtr::from_ptr(dev_ptr);
+        support::range("dev_ptr", dev_ptr.addr(), max_count)?;
+        let dev_ptr = tenon::AnyPtr::from_ptr(dev_ptr);
         AclCopy::rt_memset(__instance(), dev_ptr, max_count, value, count)
     };
     api::call("aclrtMemset", body)
@@ -260,8 +257,8 @@ pub unsafe extern "C" fn aclrtMemsetAsync(
     stream: ffi::aclrtStream,
 ) -> AclError {
     let body = || {
-        ::tenon::support::range("dev_ptr", dev_ptr.addr(), max_count)?;
-        let dev_ptr = ::tenon::AnyPtr::from_ptr(dev_ptr);
+        support::range("dev_ptr", dev_ptr.addr(), max_count)?;
+        let dev_ptr = tenon::AnyPtr::from_ptr(dev_ptr);
         let stream = Stream::from_raw(stream);
         AclCopy::rt_memset_async(__instance(), dev_ptr, max_count, value, count, stream)
     };
@@ -271,8 +268,8 @@ pub unsafe extern "C" fn aclrtMemsetAsync(
 /// Fills memory with a 32-bit word.
 pub unsafe extern "C" fn aclrtMemsetD32(ptr: *mut c_void, mem_size: usize, value: u32, n: usize) -> AclError {
     let body = || {
-        ::tenon::support::range("ptr", ptr.addr(), mem_size)?;
-        let ptr = ::tenon::AnyPtr::from_ptr(ptr);
+        support::range("ptr", ptr.addr(), mem_size)?;
+        let ptr = tenon::AnyPtr::from_ptr(ptr);
         AclCopy::rt_memset_d32(__instance(), ptr, mem_size, value, n)
     };
     api::call("aclrtMemsetD32", body)
@@ -287,8 +284,8 @@ pub unsafe extern "C" fn aclrtMemsetD32Async(
     stream: ffi::aclrtStream,
 ) -> AclError {
     let body = || {
-        ::tenon::support::range("ptr", ptr.addr(), mem_size)?;
-        let ptr = ::tenon::AnyPtr::from_ptr(ptr);
+        support::range("ptr", ptr.addr(), mem_size)?;
+        let ptr = tenon::AnyPtr::from_ptr(ptr);
         let stream = Stream::from_raw(stream);
         AclCopy::rt_memset_d32_async(__instance(), ptr, mem_size, value, n, stream)
     };

@@ -3,6 +3,7 @@
 use super::api::{AclData, AclError, DataBuffer, DataType, Error, Format, MemType, TensorDesc, ffi};
 use super::{__instance, api};
 use core::ffi::{c_char, c_void};
+use tenon::support;
 
 /// Converts a 16-bit floating point number to `float`.
 pub unsafe extern "C" fn aclFloat16ToFloat(value: u16) -> f32 {
@@ -25,7 +26,7 @@ pub unsafe extern "C" fn aclDataTypeSize(data_type: DataType) -> usize {
 /// Creates a data buffer for an address and a length.
 pub unsafe extern "C" fn aclCreateDataBuffer(data: *mut c_void, size: usize) -> *mut ffi::aclDataBuffer {
     let body = || {
-        let data = ::tenon::AnyPtr::from_ptr(data);
+        let data = tenon::AnyPtr::from_ptr(data);
         let returned = AclData::create_data_buffer(__instance(), data, size)?;
         Ok::<_, Error>(returned.as_raw())
     };
@@ -35,7 +36,7 @@ pub unsafe extern "C" fn aclCreateDataBuffer(data: *mut c_void, size: usize) -> 
 /// Destroys a data buffer.
 pub unsafe extern "C" fn aclDestroyDataBuffer(data_buffer: *const ffi::aclDataBuffer) -> AclError {
     let body = || {
-        ::tenon::support::refuse_null("data_buffer", data_buffer.is_null())?;
+        support::refuse_null("data_buffer", data_buffer.is_null())?;
         let data_buffer = DataBuffer::from_raw(data_buffer as *mut _);
         AclData::destroy_data_buffer(__instance(), data_buffer)
     };
@@ -49,9 +50,9 @@ pub unsafe extern "C" fn aclUpdateDataBuffer(
     size: usize,
 ) -> AclError {
     let body = || {
-        ::tenon::support::refuse_null("data_buffer", data_buffer.is_null())?;
+        support::refuse_null("data_buffer", data_buffer.is_null())?;
         let data_buffer = DataBuffer::from_raw(data_buffer as *mut _);
-        let data = ::tenon::AnyPtr::from_ptr(data);
+        let data = tenon::AnyPtr::from_ptr(data);
         AclData::update_data_buffer(__instance(), data_buffer, data, size)
     };
     api::call("aclUpdateDataBuffer", body)
@@ -94,12 +95,8 @@ pub unsafe extern "C" fn aclCreateTensorDesc(
 ) -> *mut ffi::aclTensorDesc {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
-        let dims = ::tenon::support::nullable(dims, |dims| {
-            ::tenon::support::slice(
-                "dims",
-                dims.cast::<i64>(),
-                ::tenon::support::count("num_dims", num_dims)?,
-            )
+        let dims = support::nullable(dims, |dims| {
+            support::slice("dims", dims.cast::<i64>(), support::count("num_dims", num_dims)?)
         })?;
         let returned = AclData::create_tensor_desc(__instance(), data_type, dims, format)?;
         Ok::<_, Error>(returned.as_raw())
@@ -179,9 +176,9 @@ pub unsafe extern "C" fn aclGetTensorDescDimV2(
 ) -> AclError {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
-        ::tenon::support::refuse_null("desc", desc.is_null())?;
+        support::refuse_null("desc", desc.is_null())?;
         let desc = TensorDesc::from_raw(desc as *mut _);
-        ::tenon::support::place("dim_size", dim_size)?;
+        support::place("dim_size", dim_size)?;
         dim_size.write(AclData::get_tensor_desc_dim_v2(__instance(), desc, index)?);
         Ok(())
     };
@@ -197,9 +194,9 @@ pub unsafe extern "C" fn aclGetTensorDescDimRange(
 ) -> AclError {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
-        ::tenon::support::refuse_null("desc", desc.is_null())?;
+        support::refuse_null("desc", desc.is_null())?;
         let desc = TensorDesc::from_raw(desc as *mut _);
-        let dim_range = ::tenon::support::slice_mut("dim_range", dim_range.cast::<i64>(), dim_range_num)?;
+        let dim_range = support::slice_mut("dim_range", dim_range.cast::<i64>(), dim_range_num)?;
         AclData::get_tensor_desc_dim_range(__instance(), desc, index, dim_range)
     };
     api::call("aclGetTensorDescDimRange", body)
@@ -210,7 +207,7 @@ pub unsafe extern "C" fn aclSetTensorDescName(desc: *mut ffi::aclTensorDesc, nam
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
         let desc = TensorDesc::from_raw(desc as *mut _);
-        let name = ::tenon::support::text("name", name)?;
+        let name = support::text("name", name)?;
         AclData::set_tensor_desc_name(__instance(), desc, name)?;
         Ok::<_, Error>(())
     };
@@ -224,9 +221,9 @@ pub unsafe extern "C" fn aclGetTensorDescName(desc: *mut ffi::aclTensorDesc) -> 
         let returned = AclData::get_tensor_desc_name(__instance(), desc)?;
         Ok::<_, Error>({
             thread_local! {
-                static KEPT: ::tenon::support::KeptText = const { ::tenon::support::KeptText::new() };
+                static KEPT: support::KeptText = const { support::KeptText::new() };
             }
-            ::tenon::support::lend(&KEPT, Some(returned))
+            support::lend(&KEPT, Some(returned))
         })
     };
     api::call_value("aclGetTensorDescName", core::ptr::null(), body)
@@ -240,9 +237,9 @@ pub unsafe extern "C" fn aclTransTensorDescFormat(
 ) -> AclError {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
-        ::tenon::support::refuse_null("src_desc", src_desc.is_null())?;
+        support::refuse_null("src_desc", src_desc.is_null())?;
         let src_desc = TensorDesc::from_raw(src_desc as *mut _);
-        ::tenon::support::place("dst_desc", dst_desc)?;
+        support::place("dst_desc", dst_desc)?;
         dst_desc.write(AclData::trans_tensor_desc_format(__instance(), src_desc, dst_format)?.as_raw());
         Ok(())
     };
@@ -252,7 +249,7 @@ pub unsafe extern "C" fn aclTransTensorDescFormat(
 /// Sets the format of a tensor.
 pub unsafe extern "C" fn aclSetTensorFormat(desc: *mut ffi::aclTensorDesc, format: Format) -> AclError {
     let body = || {
-        ::tenon::support::refuse_null("desc", desc.is_null())?;
+        support::refuse_null("desc", desc.is_null())?;
         let desc = TensorDesc::from_raw(desc as *mut _);
         AclData::set_tensor_format(__instance(), desc, format)
     };
@@ -267,14 +264,10 @@ pub unsafe extern "C" fn aclSetTensorShape(
 ) -> AclError {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
-        ::tenon::support::refuse_null("desc", desc.is_null())?;
+        support::refuse_null("desc", desc.is_null())?;
         let desc = TensorDesc::from_raw(desc as *mut _);
-        let dims = ::tenon::support::nullable(dims, |dims| {
-            ::tenon::support::slice(
-                "dims",
-                dims.cast::<i64>(),
-                ::tenon::support::count("num_dims", num_dims)?,
-            )
+        let dims = support::nullable(dims, |dims| {
+            support::slice("dims", dims.cast::<i64>(), support::count("num_dims", num_dims)?)
         })?;
         AclData::set_tensor_shape(__instance(), desc, dims)
     };
@@ -287,7 +280,7 @@ pub unsafe extern "C" fn aclSetTensorStorageFormat(
     format: Format,
 ) -> AclError {
     let body = || {
-        ::tenon::support::refuse_null("desc", desc.is_null())?;
+        support::refuse_null("desc", desc.is_null())?;
         let desc = TensorDesc::from_raw(desc as *mut _);
         AclData::set_tensor_storage_format(__instance(), desc, format)
     };
@@ -302,14 +295,10 @@ pub unsafe extern "C" fn aclSetTensorStorageShape(
 ) -> AclError {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
-        ::tenon::support::refuse_null("desc", desc.is_null())?;
+        support::refuse_null("desc", desc.is_null())?;
         let desc = TensorDesc::from_raw(desc as *mut _);
-        let dims = ::tenon::support::nullable(dims, |dims| {
-            ::tenon::support::slice(
-                "dims",
-                dims.cast::<i64>(),
-                ::tenon::support::count("num_dims", num_dims)?,
-            )
+        let dims = support::nullable(dims, |dims| {
+            support::slice("dims", dims.cast::<i64>(), support::count("num_dims", num_dims)?)
         })?;
         AclData::set_tensor_storage_shape(__instance(), desc, dims)
     };
@@ -319,7 +308,7 @@ pub unsafe extern "C" fn aclSetTensorStorageShape(
 /// Sets the format that a tensor had in its framework.
 pub unsafe extern "C" fn aclSetTensorOriginFormat(desc: *mut ffi::aclTensorDesc, format: Format) -> AclError {
     let body = || {
-        ::tenon::support::refuse_null("desc", desc.is_null())?;
+        support::refuse_null("desc", desc.is_null())?;
         let desc = TensorDesc::from_raw(desc as *mut _);
         AclData::set_tensor_origin_format(__instance(), desc, format)
     };
@@ -334,14 +323,10 @@ pub unsafe extern "C" fn aclSetTensorOriginShape(
 ) -> AclError {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
-        ::tenon::support::refuse_null("desc", desc.is_null())?;
+        support::refuse_null("desc", desc.is_null())?;
         let desc = TensorDesc::from_raw(desc as *mut _);
-        let dims = ::tenon::support::nullable(dims, |dims| {
-            ::tenon::support::slice(
-                "dims",
-                dims.cast::<i64>(),
-                ::tenon::support::count("num_dims", num_dims)?,
-            )
+        let dims = support::nullable(dims, |dims| {
+            support::slice("dims", dims.cast::<i64>(), support::count("num_dims", num_dims)?)
         })?;
         AclData::set_tensor_origin_shape(__instance(), desc, dims)
     };
@@ -378,9 +363,9 @@ pub unsafe extern "C" fn aclSetTensorDynamicInput(
 ) -> AclError {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
-        ::tenon::support::refuse_null("desc", desc.is_null())?;
+        support::refuse_null("desc", desc.is_null())?;
         let desc = TensorDesc::from_raw(desc as *mut _);
-        let dynamic_input_name = ::tenon::support::text("dynamic_input_name", dynamic_input_name)?;
+        let dynamic_input_name = support::text("dynamic_input_name", dynamic_input_name)?;
         AclData::set_tensor_dynamic_input(__instance(), desc, dynamic_input_name)
     };
     api::call("aclSetTensorDynamicInput", body)
@@ -393,9 +378,9 @@ pub unsafe extern "C" fn aclSetTensorConst(
     length: usize,
 ) -> AclError {
     let body = || {
-        ::tenon::support::refuse_null("desc", desc.is_null())?;
+        support::refuse_null("desc", desc.is_null())?;
         let desc = TensorDesc::from_raw(desc as *mut _);
-        let data = ::tenon::AnyPtr::from_ptr(data);
+        let data = tenon::AnyPtr::from_ptr(data);
         AclData::set_tensor_const(__instance(), desc, data, length)
     };
     api::call("aclSetTensorConst", body)
@@ -404,7 +389,7 @@ pub unsafe extern "C" fn aclSetTensorConst(
 /// Sets the memory location of a tensor's data.
 pub unsafe extern "C" fn aclSetTensorPlaceMent(desc: *mut ffi::aclTensorDesc, mem_type: MemType) -> AclError {
     let body = || {
-        ::tenon::support::refuse_null("desc", desc.is_null())?;
+        support::refuse_null("desc", desc.is_null())?;
         let desc = TensorDesc::from_raw(desc as *mut _);
         AclData::set_tensor_place_ment(__instance(), desc, mem_type)
     };

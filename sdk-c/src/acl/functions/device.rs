@@ -3,6 +3,7 @@
 use super::api::{AclDevice, AclError, DeviceLimit, RunMode, TsId};
 use super::{__instance, api};
 use core::ffi::c_void;
+use tenon::support;
 
 /// Sets the current device of the calling thread.
 pub unsafe extern "C" fn aclrtSetDevice(device_id: i32) -> AclError {
@@ -26,7 +27,7 @@ pub unsafe extern "C" fn aclrtResetDeviceForce(device_id: i32) -> AclError {
 pub unsafe extern "C" fn aclrtGetDevice(device_id: *mut i32) -> AclError {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
-        ::tenon::support::place("device_id", device_id)?;
+        support::place("device_id", device_id)?;
         device_id.write(AclDevice::rt_get_device(__instance())?);
         Ok(())
     };
@@ -37,7 +38,7 @@ pub unsafe extern "C" fn aclrtGetDevice(device_id: *mut i32) -> AclError {
 pub unsafe extern "C" fn aclrtGetDeviceCount(count: *mut u32) -> AclError {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
-        ::tenon::support::place("count", count)?;
+        support::place("count", count)?;
         count.write(AclDevice::rt_get_device_count(__instance())?);
         Ok(())
     };
@@ -48,7 +49,7 @@ pub unsafe extern "C" fn aclrtGetDeviceCount(count: *mut u32) -> AclError {
 pub unsafe extern "C" fn aclrtGetRunMode(run_mode: *mut RunMode) -> AclError {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
-        ::tenon::support::place("run_mode", run_mode)?;
+        support::place("run_mode", run_mode)?;
         run_mode.write(AclDevice::rt_get_run_mode(__instance())?);
         Ok(())
     };
@@ -76,7 +77,7 @@ pub unsafe extern "C" fn aclrtSynchronizeDeviceWithTimeout(timeout: i32) -> AclE
 /// Flushes the second-level cache of a device.
 pub unsafe extern "C" fn aclrtDeviceL2CacheFlush(rsv: *mut c_void) -> AclError {
     let body = || {
-        let rsv = ::tenon::AnyPtr::from_ptr(rsv);
+        let rsv = tenon::AnyPtr::from_ptr(rsv);
         AclDevice::rt_device_l2_cache_flush(__instance(), rsv)
     };
     api::call("aclrtDeviceL2CacheFlush", body)
@@ -92,7 +93,7 @@ pub unsafe extern "C" fn aclrtDeviceSetLimit(limit: DeviceLimit, value: usize) -
 pub unsafe extern "C" fn aclrtDeviceGetLimit(limit: DeviceLimit, value: *mut usize) -> AclError {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
-        ::tenon::support::place("value", value)?;
+        support::place("value", value)?;
         value.write(AclDevice::rt_device_get_limit(__instance(), limit)?);
         Ok(())
     };

@@ -3,6 +3,7 @@
 use super::api::{AclDeviceInfo, AclError, DevAttr, DevFeatureType, DeviceStatus, Error, ffi};
 use super::{__instance, api};
 use core::ffi::c_char;
+use tenon::support;
 
 /// Gets the version of the ACL interface.
 pub unsafe extern "C" fn aclrtGetVersion(
@@ -12,9 +13,9 @@ pub unsafe extern "C" fn aclrtGetVersion(
 ) -> AclError {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
-        ::tenon::support::place("major_version", major_version)?;
-        ::tenon::support::place("minor_version", minor_version)?;
-        ::tenon::support::place("patch_version", patch_version)?;
+        support::place("major_version", major_version)?;
+        support::place("minor_version", minor_version)?;
+        support::place("patch_version", patch_version)?;
         let returned = AclDeviceInfo::rt_get_version(__instance())?;
         major_version.write(returned.major_version);
         minor_version.write(returned.minor_version);
@@ -30,9 +31,9 @@ pub unsafe extern "C" fn aclrtGetSocName() -> *const c_char {
         let returned = AclDeviceInfo::rt_get_soc_name(__instance())?;
         Ok::<_, Error>({
             thread_local! {
-                static KEPT: ::tenon::support::KeptText = const { ::tenon::support::KeptText::new() };
+                static KEPT: support::KeptText = const { support::KeptText::new() };
             }
-            ::tenon::support::lend(&KEPT, returned)
+            support::lend(&KEPT, returned)
         })
     };
     api::call_value("aclrtGetSocName", core::ptr::null(), body)
@@ -45,8 +46,8 @@ pub unsafe extern "C" fn aclrtCheckArchCompatibility(
 ) -> AclError {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
-        let soc_version = ::tenon::support::text("soc_version", soc_version)?;
-        ::tenon::support::place("can_compatible", can_compatible)?;
+        let soc_version = support::text("soc_version", soc_version)?;
+        support::place("can_compatible", can_compatible)?;
         can_compatible.write(AclDeviceInfo::rt_check_arch_compatibility(__instance(), soc_version)?);
         Ok(())
     };
@@ -60,7 +61,7 @@ pub unsafe extern "C" fn aclrtQueryDeviceStatus(
 ) -> AclError {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
-        ::tenon::support::place("device_status", device_status)?;
+        support::place("device_status", device_status)?;
         device_status.write(AclDeviceInfo::rt_query_device_status(__instance(), device_id)?);
         Ok(())
     };
@@ -74,7 +75,7 @@ pub unsafe extern "C" fn aclrtGetDeviceUtilizationRate(
 ) -> AclError {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
-        ::tenon::support::place("utilization_info", utilization_info)?;
+        support::place("utilization_info", utilization_info)?;
         utilization_info.write(AclDeviceInfo::rt_get_device_utilization_rate(__instance(), device_id)?);
         Ok(())
     };
@@ -85,7 +86,7 @@ pub unsafe extern "C" fn aclrtGetDeviceUtilizationRate(
 pub unsafe extern "C" fn aclrtGetDeviceInfo(device_id: u32, attr: DevAttr, value: *mut i64) -> AclError {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
-        ::tenon::support::place("value", value)?;
+        support::place("value", value)?;
         value.write(AclDeviceInfo::rt_get_device_info(__instance(), device_id, attr)?);
         Ok(())
     };
@@ -100,7 +101,7 @@ pub unsafe extern "C" fn aclrtGetDeviceCapability(
 ) -> AclError {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
-        ::tenon::support::place("value", value)?;
+        support::place("value", value)?;
         value.write(AclDeviceInfo::rt_get_device_capability(__instance(), device_id, dev_feature_type)?);
         Ok(())
     };
@@ -114,8 +115,8 @@ pub unsafe extern "C" fn aclrtDeviceGetStreamPriorityRange(
 ) -> AclError {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
-        ::tenon::support::place_or_null("least_priority", least_priority)?;
-        ::tenon::support::place_or_null("greatest_priority", greatest_priority)?;
+        support::place_or_null("least_priority", least_priority)?;
+        support::place_or_null("greatest_priority", greatest_priority)?;
         let returned = AclDeviceInfo::rt_device_get_stream_priority_range(__instance())?;
         if !least_priority.is_null() {
             least_priority.write(returned.least_priority);
@@ -136,7 +137,7 @@ pub unsafe extern "C" fn aclrtGetDevicesTopo(
 ) -> AclError {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
-        ::tenon::support::place("value", value)?;
+        support::place("value", value)?;
         value.write(AclDeviceInfo::rt_get_devices_topo(__instance(), device_id, other_device_id)?);
         Ok(())
     };
@@ -147,7 +148,7 @@ pub unsafe extern "C" fn aclrtGetDevicesTopo(
 pub unsafe extern "C" fn aclrtGetLogicDevIdByUserDevId(user_devid: i32, logic_dev_id: *mut i32) -> AclError {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
-        ::tenon::support::place("logic_dev_id", logic_dev_id)?;
+        support::place("logic_dev_id", logic_dev_id)?;
         logic_dev_id.write(AclDeviceInfo::rt_get_logic_dev_id_by_user_dev_id(__instance(), user_devid)?);
         Ok(())
     };
@@ -158,7 +159,7 @@ pub unsafe extern "C" fn aclrtGetLogicDevIdByUserDevId(user_devid: i32, logic_de
 pub unsafe extern "C" fn aclrtGetUserDevIdByLogicDevId(logic_dev_id: i32, user_devid: *mut i32) -> AclError {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
-        ::tenon::support::place("user_devid", user_devid)?;
+        support::place("user_devid", user_devid)?;
         user_devid.write(AclDeviceInfo::rt_get_user_dev_id_by_logic_dev_id(__instance(), logic_dev_id)?);
         Ok(())
     };
@@ -169,7 +170,7 @@ pub unsafe extern "C" fn aclrtGetUserDevIdByLogicDevId(logic_dev_id: i32, user_d
 pub unsafe extern "C" fn aclrtGetLogicDevIdByPhyDevId(phy_dev_id: i32, logic_dev_id: *mut i32) -> AclError {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
-        ::tenon::support::place("logic_dev_id", logic_dev_id)?;
+        support::place("logic_dev_id", logic_dev_id)?;
         logic_dev_id.write(AclDeviceInfo::rt_get_logic_dev_id_by_phy_dev_id(__instance(), phy_dev_id)?);
         Ok(())
     };
@@ -180,7 +181,7 @@ pub unsafe extern "C" fn aclrtGetLogicDevIdByPhyDevId(phy_dev_id: i32, logic_dev
 pub unsafe extern "C" fn aclrtGetPhyDevIdByLogicDevId(logic_dev_id: i32, phy_dev_id: *mut i32) -> AclError {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
-        ::tenon::support::place("phy_dev_id", phy_dev_id)?;
+        support::place("phy_dev_id", phy_dev_id)?;
         phy_dev_id.write(AclDeviceInfo::rt_get_phy_dev_id_by_logic_dev_id(__instance(), logic_dev_id)?);
         Ok(())
     };
@@ -191,7 +192,7 @@ pub unsafe extern "C" fn aclrtGetPhyDevIdByLogicDevId(logic_dev_id: i32, phy_dev
 pub unsafe extern "C" fn aclrtGetUserDevIdByPhyDevId(phy_dev_id: i32, user_dev_id: *mut i32) -> AclError {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
-        ::tenon::support::place("user_dev_id", user_dev_id)?;
+        support::place("user_dev_id", user_dev_id)?;
         user_dev_id.write(AclDeviceInfo::rt_get_user_dev_id_by_phy_dev_id(__instance(), phy_dev_id)?);
         Ok(())
     };
@@ -202,7 +203,7 @@ pub unsafe extern "C" fn aclrtGetUserDevIdByPhyDevId(phy_dev_id: i32, user_dev_i
 pub unsafe extern "C" fn aclrtGetPhyDevIdByUserDevId(user_dev_id: i32, phy_dev_id: *mut i32) -> AclError {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
-        ::tenon::support::place("phy_dev_id", phy_dev_id)?;
+        support::place("phy_dev_id", phy_dev_id)?;
         phy_dev_id.write(AclDeviceInfo::rt_get_phy_dev_id_by_user_dev_id(__instance(), user_dev_id)?);
         Ok(())
     };
@@ -213,7 +214,7 @@ pub unsafe extern "C" fn aclrtGetPhyDevIdByUserDevId(user_dev_id: i32, phy_dev_i
 pub unsafe extern "C" fn aclrtDeviceGetUuid(device_id: i32, uuid: *mut ffi::aclrtUuid) -> AclError {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
-        ::tenon::support::place("uuid", uuid)?;
+        support::place("uuid", uuid)?;
         uuid.write(AclDeviceInfo::rt_device_get_uuid(__instance(), device_id)?);
         Ok(())
     };
@@ -224,7 +225,7 @@ pub unsafe extern "C" fn aclrtDeviceGetUuid(device_id: i32, uuid: *mut ffi::aclr
 pub unsafe extern "C" fn aclrtDeviceGetBareTgid(pid: *mut i32) -> AclError {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
-        ::tenon::support::place("pid", pid)?;
+        support::place("pid", pid)?;
         pid.write(AclDeviceInfo::rt_device_get_bare_tgid(__instance())?);
         Ok(())
     };

@@ -2,12 +2,13 @@
 
 use super::api::{AclError, AclEvent, Event, EventRecordedStatus, EventStatus, EventWaitStatus, Stream, ffi};
 use super::{__instance, api};
+use tenon::support;
 
 /// Creates an event.
 pub unsafe extern "C" fn aclrtCreateEvent(event: *mut ffi::aclrtEvent) -> AclError {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
-        ::tenon::support::place("event", event)?;
+        support::place("event", event)?;
         event.write(AclEvent::rt_create_event(__instance())?.as_raw());
         Ok(())
     };
@@ -18,7 +19,7 @@ pub unsafe extern "C" fn aclrtCreateEvent(event: *mut ffi::aclrtEvent) -> AclErr
 pub unsafe extern "C" fn aclrtCreateEventWithFlag(event: *mut ffi::aclrtEvent, flag: u32) -> AclError {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
-        ::tenon::support::place("event", event)?;
+        support::place("event", event)?;
         event.write(AclEvent::rt_create_event_with_flag(__instance(), flag)?.as_raw());
         Ok(())
     };
@@ -29,7 +30,7 @@ pub unsafe extern "C" fn aclrtCreateEventWithFlag(event: *mut ffi::aclrtEvent, f
 pub unsafe extern "C" fn aclrtCreateEventExWithFlag(event: *mut ffi::aclrtEvent, flag: u32) -> AclError {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
-        ::tenon::support::place("event", event)?;
+        support::place("event", event)?;
         event.write(AclEvent::rt_create_event_ex_with_flag(__instance(), flag)?.as_raw());
         Ok(())
     };
@@ -39,7 +40,7 @@ pub unsafe extern "C" fn aclrtCreateEventExWithFlag(event: *mut ffi::aclrtEvent,
 /// Destroys an event.
 pub unsafe extern "C" fn aclrtDestroyEvent(event: ffi::aclrtEvent) -> AclError {
     let body = || {
-        ::tenon::support::refuse_null("event", event.is_null())?;
+        support::refuse_null("event", event.is_null())?;
         let event = Event::from_raw(event);
         AclEvent::rt_destroy_event(__instance(), event)
     };
@@ -49,7 +50,7 @@ pub unsafe extern "C" fn aclrtDestroyEvent(event: ffi::aclrtEvent) -> AclError {
 /// Records an event on a stream.
 pub unsafe extern "C" fn aclrtRecordEvent(event: ffi::aclrtEvent, stream: ffi::aclrtStream) -> AclError {
     let body = || {
-        ::tenon::support::refuse_null("event", event.is_null())?;
+        support::refuse_null("event", event.is_null())?;
         let event = Event::from_raw(event);
         let stream = Stream::from_raw(stream);
         AclEvent::rt_record_event(__instance(), event, stream)
@@ -60,7 +61,7 @@ pub unsafe extern "C" fn aclrtRecordEvent(event: ffi::aclrtEvent, stream: ffi::a
 /// Resets an event, in stream order.
 pub unsafe extern "C" fn aclrtResetEvent(event: ffi::aclrtEvent, stream: ffi::aclrtStream) -> AclError {
     let body = || {
-        ::tenon::support::refuse_null("event", event.is_null())?;
+        support::refuse_null("event", event.is_null())?;
         let event = Event::from_raw(event);
         let stream = Stream::from_raw(stream);
         AclEvent::rt_reset_event(__instance(), event, stream)
@@ -72,9 +73,9 @@ pub unsafe extern "C" fn aclrtResetEvent(event: ffi::aclrtEvent, stream: ffi::ac
 pub unsafe extern "C" fn aclrtQueryEvent(event: ffi::aclrtEvent, status: *mut EventStatus) -> AclError {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
-        ::tenon::support::refuse_null("event", event.is_null())?;
+        support::refuse_null("event", event.is_null())?;
         let event = Event::from_raw(event);
-        ::tenon::support::place("status", status)?;
+        support::place("status", status)?;
         status.write(AclEvent::rt_query_event(__instance(), event)?);
         Ok(())
     };
@@ -88,9 +89,9 @@ pub unsafe extern "C" fn aclrtQueryEventStatus(
 ) -> AclError {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
-        ::tenon::support::refuse_null("event", event.is_null())?;
+        support::refuse_null("event", event.is_null())?;
         let event = Event::from_raw(event);
-        ::tenon::support::place("status", status)?;
+        support::place("status", status)?;
         status.write(AclEvent::rt_query_event_status(__instance(), event)?);
         Ok(())
     };
@@ -104,9 +105,9 @@ pub unsafe extern "C" fn aclrtQueryEventWaitStatus(
 ) -> AclError {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
-        ::tenon::support::refuse_null("event", event.is_null())?;
+        support::refuse_null("event", event.is_null())?;
         let event = Event::from_raw(event);
-        ::tenon::support::place("status", status)?;
+        support::place("status", status)?;
         status.write(AclEvent::rt_query_event_wait_status(__instance(), event)?);
         Ok(())
     };
@@ -116,7 +117,7 @@ pub unsafe extern "C" fn aclrtQueryEventWaitStatus(
 /// Waits for an event.
 pub unsafe extern "C" fn aclrtSynchronizeEvent(event: ffi::aclrtEvent) -> AclError {
     let body = || {
-        ::tenon::support::refuse_null("event", event.is_null())?;
+        support::refuse_null("event", event.is_null())?;
         let event = Event::from_raw(event);
         AclEvent::rt_synchronize_event(__instance(), event)
     };
@@ -126,7 +127,7 @@ pub unsafe extern "C" fn aclrtSynchronizeEvent(event: ffi::aclrtEvent) -> AclErr
 /// Waits for an event, with a timeout.
 pub unsafe extern "C" fn aclrtSynchronizeEventWithTimeout(event: ffi::aclrtEvent, timeout: i32) -> AclError {
     let body = || {
-        ::tenon::support::refuse_null("event", event.is_null())?;
+        support::refuse_null("event", event.is_null())?;
         let event = Event::from_raw(event);
         AclEvent::rt_synchronize_event_with_timeout(__instance(), event, timeout)
     };
@@ -141,10 +142,10 @@ pub unsafe extern "C" fn aclrtEventElapsedTime(
 ) -> AclError {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
-        ::tenon::support::place("ms", ms)?;
-        ::tenon::support::refuse_null("start_event", start_event.is_null())?;
+        support::place("ms", ms)?;
+        support::refuse_null("start_event", start_event.is_null())?;
         let start_event = Event::from_raw(start_event);
-        ::tenon::support::refuse_null("end_event", end_event.is_null())?;
+        support::refuse_null("end_event", end_event.is_null())?;
         let end_event = Event::from_raw(end_event);
         ms.write(AclEvent::rt_event_elapsed_time(__instance(), start_event, end_event)?);
         Ok(())
@@ -156,9 +157,9 @@ pub unsafe extern "C" fn aclrtEventElapsedTime(
 pub unsafe extern "C" fn aclrtEventGetTimestamp(event: ffi::aclrtEvent, timestamp: *mut u64) -> AclError {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
-        ::tenon::support::refuse_null("event", event.is_null())?;
+        support::refuse_null("event", event.is_null())?;
         let event = Event::from_raw(event);
-        ::tenon::support::place("timestamp", timestamp)?;
+        support::place("timestamp", timestamp)?;
         timestamp.write(AclEvent::rt_event_get_timestamp(__instance(), event)?);
         Ok(())
     };
@@ -169,9 +170,9 @@ pub unsafe extern "C" fn aclrtEventGetTimestamp(event: ffi::aclrtEvent, timestam
 pub unsafe extern "C" fn aclrtGetEventId(event: ffi::aclrtEvent, event_id: *mut u32) -> AclError {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
-        ::tenon::support::refuse_null("event", event.is_null())?;
+        support::refuse_null("event", event.is_null())?;
         let event = Event::from_raw(event);
-        ::tenon::support::place("event_id", event_id)?;
+        support::place("event_id", event_id)?;
         event_id.write(AclEvent::rt_get_event_id(__instance(), event)?);
         Ok(())
     };
@@ -182,7 +183,7 @@ pub unsafe extern "C" fn aclrtGetEventId(event: ffi::aclrtEvent, event_id: *mut 
 pub unsafe extern "C" fn aclrtGetEventAvailNum(event_count: *mut u32) -> AclError {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
-        ::tenon::support::place("event_count", event_count)?;
+        support::place("event_count", event_count)?;
         event_count.write(AclEvent::rt_get_event_avail_num(__instance())?);
         Ok(())
     };

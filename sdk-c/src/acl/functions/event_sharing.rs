@@ -2,6 +2,7 @@
 
 use super::api::{AclError, AclEventSharing, Event, Stream, ffi};
 use super::{__instance, api};
+use tenon::support;
 
 /// Records an event on a stream, with a flag.
 pub unsafe extern "C" fn aclrtRecordEventWithFlag(
@@ -10,7 +11,7 @@ pub unsafe extern "C" fn aclrtRecordEventWithFlag(
     flag: u32,
 ) -> AclError {
     let body = || {
-        ::tenon::support::refuse_null("event", event.is_null())?;
+        support::refuse_null("event", event.is_null())?;
         let event = Event::from_raw(event);
         let stream = Stream::from_raw(stream);
         AclEventSharing::rt_record_event_with_flag(__instance(), event, stream, flag)
@@ -27,7 +28,7 @@ pub unsafe extern "C" fn aclrtStreamWaitEventWithFlag(
 ) -> AclError {
     let body = || {
         let stream = Stream::from_raw(stream);
-        ::tenon::support::refuse_null("event", event.is_null())?;
+        support::refuse_null("event", event.is_null())?;
         let event = Event::from_raw(event);
         AclEventSharing::rt_stream_wait_event_with_flag(__instance(), stream, event, timeout, flag)
     };
@@ -41,9 +42,9 @@ pub unsafe extern "C" fn aclrtIpcGetEventHandle(
 ) -> AclError {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
-        ::tenon::support::refuse_null("event", event.is_null())?;
+        support::refuse_null("event", event.is_null())?;
         let event = Event::from_raw(event);
-        ::tenon::support::place("handle", handle)?;
+        support::place("handle", handle)?;
         handle.write(AclEventSharing::rt_ipc_get_event_handle(__instance(), event)?);
         Ok(())
     };
@@ -58,7 +59,7 @@ pub unsafe extern "C" fn aclrtIpcOpenEventHandle(
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
         let handle = &handle;
-        ::tenon::support::place("event", event)?;
+        support::place("event", event)?;
         event.write(AclEventSharing::rt_ipc_open_event_handle(__instance(), handle)?.as_raw());
         Ok(())
     };

@@ -2,6 +2,7 @@
 
 use super::api::{AclError, AclException, ExceptionInfo, ExceptionInfoCallback, LastErrLevel, ffi};
 use super::{__instance, api};
+use tenon::support;
 
 /// Gets the last error of the thread without clearing it.
 pub unsafe extern "C" fn aclrtPeekAtLastError(level: LastErrLevel) -> AclError {
@@ -33,7 +34,7 @@ pub unsafe extern "C" fn aclrtExceptionInfoCallbackRegister(
 ) -> AclError {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
-        ::tenon::support::refuse_null("callback", callback.is_none())?;
+        support::refuse_null("callback", callback.is_none())?;
         let callback = ExceptionInfoCallback::from_raw(callback);
         AclException::rt_exception_info_callback_register(__instance(), callback)
     };
@@ -46,7 +47,7 @@ pub unsafe extern "C" fn aclrtExceptionInfoCallbackUnregister(
 ) -> AclError {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
-        ::tenon::support::refuse_null("callback", callback.is_none())?;
+        support::refuse_null("callback", callback.is_none())?;
         let callback = ExceptionInfoCallback::from_raw(callback);
         AclException::rt_exception_info_callback_unregister(__instance(), callback)
     };

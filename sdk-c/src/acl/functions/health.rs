@@ -2,6 +2,7 @@
 
 use super::api::{AclError, AclHealth, MemUceInfo, ffi};
 use super::{__instance, api};
+use tenon::support;
 
 /// Gets the ranges of memory with uncorrectable errors.
 pub unsafe extern "C" fn aclrtGetMemUceInfo(
@@ -12,12 +13,9 @@ pub unsafe extern "C" fn aclrtGetMemUceInfo(
 ) -> AclError {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
-        let mem_uce_info_array = ::tenon::support::slice_mut(
-            "mem_uce_info_array",
-            mem_uce_info_array.cast::<MemUceInfo>(),
-            array_size,
-        )?;
-        ::tenon::support::place("ret_size", ret_size)?;
+        let mem_uce_info_array =
+            support::slice_mut("mem_uce_info_array", mem_uce_info_array.cast::<MemUceInfo>(), array_size)?;
+        support::place("ret_size", ret_size)?;
         ret_size.write(AclHealth::rt_get_mem_uce_info(__instance(), device_id, mem_uce_info_array)?);
         Ok(())
     };
@@ -31,7 +29,7 @@ pub unsafe extern "C" fn aclrtGetErrorVerbose(
 ) -> AclError {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
-        ::tenon::support::place("error_info", error_info)?;
+        support::place("error_info", error_info)?;
         error_info.write(AclHealth::rt_get_error_verbose(__instance(), device_id)?);
         Ok(())
     };

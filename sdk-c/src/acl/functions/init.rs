@@ -3,12 +3,13 @@
 use super::api::{AclError, AclInit, CannAttr, DeviceInfo, Error, LogLevel};
 use super::{__instance, api};
 use core::ffi::{c_char, c_void};
+use tenon::support;
 
 /// Initialises the library.
 pub unsafe extern "C" fn aclInit(config_path: *const c_char) -> AclError {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
-        let config_path = ::tenon::support::text_or_null("config_path", config_path)?;
+        let config_path = support::text_or_null("config_path", config_path)?;
         AclInit::init(__instance(), config_path)
     };
     api::call("aclInit", body)
@@ -24,7 +25,7 @@ pub unsafe extern "C" fn aclFinalize() -> AclError {
 pub unsafe extern "C" fn aclFinalizeReference(ref_count: *mut u64) -> AclError {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
-        ::tenon::support::place_or_null("ref_count", ref_count)?;
+        support::place_or_null("ref_count", ref_count)?;
         let returned = AclInit::finalize_reference(__instance())?;
         if !ref_count.is_null() {
             ref_count.write(returned);
@@ -40,9 +41,9 @@ pub unsafe extern "C" fn aclGetRecentErrMsg() -> *const c_char {
         let returned = AclInit::get_recent_err_msg(__instance())?;
         Ok::<_, Error>({
             thread_local! {
-                static KEPT: ::tenon::support::KeptText = const { ::tenon::support::KeptText::new() };
+                static KEPT: support::KeptText = const { support::KeptText::new() };
             }
-            ::tenon::support::lend(&KEPT, returned)
+            support::lend(&KEPT, returned)
         })
     };
     api::call_value("aclGetRecentErrMsg", core::ptr::null(), body)
@@ -52,7 +53,7 @@ pub unsafe extern "C" fn aclGetRecentErrMsg() -> *const c_char {
 pub unsafe extern "C" fn aclGetCannAttribute(cann_attr: CannAttr, value: *mut i32) -> AclError {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
-        ::tenon::support::place("value", value)?;
+        support::place("value", value)?;
         value.write(AclInit::get_cann_attribute(__instance(), cann_attr)?);
         Ok(())
     };
@@ -66,8 +67,8 @@ pub unsafe extern "C" fn aclGetCannAttributeList(
 ) -> AclError {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
-        ::tenon::support::place("cann_attr_list", cann_attr_list)?;
-        ::tenon::support::place("num", num)?;
+        support::place("cann_attr_list", cann_attr_list)?;
+        support::place("num", num)?;
         let returned = AclInit::get_cann_attribute_list(__instance())?;
         cann_attr_list.write(returned.cann_attr_list.as_ptr());
         num.write(returned.num);
@@ -84,7 +85,7 @@ pub unsafe extern "C" fn aclGetDeviceCapability(
 ) -> AclError {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
-        ::tenon::support::place("value", value)?;
+        support::place("value", value)?;
         value.write(AclInit::get_device_capability(__instance(), device_id, device_info)?);
         Ok(())
     };
@@ -101,9 +102,9 @@ pub unsafe extern "C" fn aclAppLog(
 ) {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
-        let function = ::tenon::support::text("function", function)?;
-        let file = ::tenon::support::text("file", file)?;
-        let format = ::tenon::support::text("format", format)?;
+        let function = support::text("function", function)?;
+        let file = support::text("file", file)?;
+        let format = support::text("format", format)?;
         AclInit::app_log(__instance(), log_level, function, file, line, format)?;
         Ok::<_, Error>(())
     };

@@ -3,6 +3,7 @@
 use super::api::{AclError, AclIpc, DrvMemHandle, MemHandleType, MemSharedHandleType, Stream, ffi};
 use super::{__instance, api};
 use core::ffi::{c_char, c_void};
+use tenon::support;
 
 /// Exports physical memory as a shareable handle.
 pub unsafe extern "C" fn aclrtMemExportToShareableHandle(
@@ -13,9 +14,9 @@ pub unsafe extern "C" fn aclrtMemExportToShareableHandle(
 ) -> AclError {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
-        ::tenon::support::refuse_null("handle", handle.is_null())?;
+        support::refuse_null("handle", handle.is_null())?;
         let handle = DrvMemHandle::from_raw(handle);
-        ::tenon::support::place("shareable_handle", shareable_handle)?;
+        support::place("shareable_handle", shareable_handle)?;
         shareable_handle.write(AclIpc::rt_mem_export_to_shareable_handle(
             __instance(),
             handle,
@@ -35,7 +36,7 @@ pub unsafe extern "C" fn aclrtMemImportFromShareableHandle(
 ) -> AclError {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
-        ::tenon::support::place("handle", handle)?;
+        support::place("handle", handle)?;
         handle.write(
             AclIpc::rt_mem_import_from_shareable_handle(__instance(), shareable_handle, device_id)?.as_raw(),
         );
@@ -52,7 +53,7 @@ pub unsafe extern "C" fn aclrtMemSetPidToShareableHandle(
 ) -> AclError {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
-        let pid = ::tenon::support::slice("pid", pid.cast::<i32>(), pid_num)?;
+        let pid = support::slice("pid", pid.cast::<i32>(), pid_num)?;
         AclIpc::rt_mem_set_pid_to_shareable_handle(__instance(), shareable_handle, pid)
     };
     api::call("aclrtMemSetPidToShareableHandle", body)
@@ -66,10 +67,10 @@ pub unsafe extern "C" fn aclrtMemExportToShareableHandleV2(
     shareable_handle: *mut c_void,
 ) -> AclError {
     let body = || {
-        ::tenon::support::refuse_null("handle", handle.is_null())?;
+        support::refuse_null("handle", handle.is_null())?;
         let handle = DrvMemHandle::from_raw(handle);
-        ::tenon::support::range("shareable_handle", shareable_handle.addr(), 1)?;
-        let shareable_handle = ::tenon::HostPtr::from_ptr(shareable_handle);
+        support::range("shareable_handle", shareable_handle.addr(), 1)?;
+        let shareable_handle = tenon::HostPtr::from_ptr(shareable_handle);
         AclIpc::rt_mem_export_to_shareable_handle_v2(
             __instance(),
             handle,
@@ -90,9 +91,9 @@ pub unsafe extern "C" fn aclrtMemImportFromShareableHandleV2(
 ) -> AclError {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
-        ::tenon::support::range("shareable_handle", shareable_handle.addr(), 1)?;
-        let shareable_handle = ::tenon::HostPtr::from_ptr(shareable_handle);
-        ::tenon::support::place("handle", handle)?;
+        support::range("shareable_handle", shareable_handle.addr(), 1)?;
+        let shareable_handle = tenon::HostPtr::from_ptr(shareable_handle);
+        support::place("handle", handle)?;
         handle.write(
             AclIpc::rt_mem_import_from_shareable_handle_v2(
                 __instance(),
@@ -116,9 +117,9 @@ pub unsafe extern "C" fn aclrtMemSetPidToShareableHandleV2(
 ) -> AclError {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
-        ::tenon::support::range("shareable_handle", shareable_handle.addr(), 1)?;
-        let shareable_handle = ::tenon::HostPtr::from_ptr(shareable_handle);
-        let pid = ::tenon::support::slice("pid", pid.cast::<i32>(), pid_num)?;
+        support::range("shareable_handle", shareable_handle.addr(), 1)?;
+        let shareable_handle = tenon::HostPtr::from_ptr(shareable_handle);
+        let pid = support::slice("pid", pid.cast::<i32>(), pid_num)?;
         AclIpc::rt_mem_set_pid_to_shareable_handle_v2(__instance(), shareable_handle, share_type, pid)
     };
     api::call("aclrtMemSetPidToShareableHandleV2", body)
@@ -134,9 +135,9 @@ pub unsafe extern "C" fn aclrtIpcMemGetExportKey(
 ) -> AclError {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
-        ::tenon::support::range("dev_ptr", dev_ptr.addr(), size)?;
-        let dev_ptr = ::tenon::DevicePtr::from_ptr(dev_ptr);
-        let key = ::tenon::support::slice_mut("key", key.cast::<u8>(), len)?;
+        support::range("dev_ptr", dev_ptr.addr(), size)?;
+        let dev_ptr = tenon::DevicePtr::from_ptr(dev_ptr);
+        let key = support::slice_mut("key", key.cast::<u8>(), len)?;
         AclIpc::rt_ipc_mem_get_export_key(__instance(), dev_ptr, size, key, flags)
     };
     api::call("aclrtIpcMemGetExportKey", body)
@@ -146,8 +147,8 @@ pub unsafe extern "C" fn aclrtIpcMemGetExportKey(
 pub unsafe extern "C" fn aclrtIpcMemSetImportPid(key: *const c_char, pid: *mut i32, num: usize) -> AclError {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
-        let key = ::tenon::support::text("key", key)?;
-        let pid = ::tenon::support::slice("pid", pid.cast::<i32>(), num)?;
+        let key = support::text("key", key)?;
+        let pid = support::slice("pid", pid.cast::<i32>(), num)?;
         AclIpc::rt_ipc_mem_set_import_pid(__instance(), key, pid)
     };
     api::call("aclrtIpcMemSetImportPid", body)
@@ -161,8 +162,8 @@ pub unsafe extern "C" fn aclrtIpcMemImportByKey(
 ) -> AclError {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
-        ::tenon::support::place("dev_ptr", dev_ptr)?;
-        let key = ::tenon::support::text("key", key)?;
+        support::place("dev_ptr", dev_ptr)?;
+        let key = support::text("key", key)?;
         dev_ptr.write(AclIpc::rt_ipc_mem_import_by_key(__instance(), key, flags)?.as_ptr());
         Ok(())
     };
@@ -173,7 +174,7 @@ pub unsafe extern "C" fn aclrtIpcMemImportByKey(
 pub unsafe extern "C" fn aclrtIpcMemClose(key: *const c_char) -> AclError {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
-        let key = ::tenon::support::text("key", key)?;
+        let key = support::text("key", key)?;
         AclIpc::rt_ipc_mem_close(__instance(), key)
     };
     api::call("aclrtIpcMemClose", body)
@@ -187,7 +188,7 @@ pub unsafe extern "C" fn aclrtValueWrite(
     stream: ffi::aclrtStream,
 ) -> AclError {
     let body = || {
-        let dev_addr = ::tenon::AnyPtr::from_ptr(dev_addr);
+        let dev_addr = tenon::AnyPtr::from_ptr(dev_addr);
         let stream = Stream::from_raw(stream);
         AclIpc::rt_value_write(__instance(), dev_addr, value, flag, stream)
     };
@@ -202,7 +203,7 @@ pub unsafe extern "C" fn aclrtValueWait(
     stream: ffi::aclrtStream,
 ) -> AclError {
     let body = || {
-        let dev_addr = ::tenon::AnyPtr::from_ptr(dev_addr);
+        let dev_addr = tenon::AnyPtr::from_ptr(dev_addr);
         let stream = Stream::from_raw(stream);
         AclIpc::rt_value_wait(__instance(), dev_addr, value, flag, stream)
     };

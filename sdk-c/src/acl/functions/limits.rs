@@ -6,6 +6,7 @@ use super::api::{
 };
 use super::{__instance, api};
 use core::ffi::c_void;
+use tenon::support;
 
 /// Sets the timeout of queued waits.
 pub unsafe extern "C" fn aclrtSetOpWaitTimeout(timeout: u32) -> AclError {
@@ -29,7 +30,7 @@ pub unsafe extern "C" fn aclrtSetOpExecuteTimeOutWithMs(timeout: u32) -> AclErro
 pub unsafe extern "C" fn aclrtSetOpExecuteTimeOutV2(timeout: u64, actual_timeout: *mut u64) -> AclError {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
-        ::tenon::support::place("actual_timeout", actual_timeout)?;
+        support::place("actual_timeout", actual_timeout)?;
         actual_timeout.write(AclLimits::rt_set_op_execute_time_out_v2(__instance(), timeout)?);
         Ok(())
     };
@@ -40,7 +41,7 @@ pub unsafe extern "C" fn aclrtSetOpExecuteTimeOutV2(timeout: u64, actual_timeout
 pub unsafe extern "C" fn aclrtGetOpTimeOutInterval(interval: *mut u64) -> AclError {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
-        ::tenon::support::place("interval", interval)?;
+        support::place("interval", interval)?;
         interval.write(AclLimits::rt_get_op_time_out_interval(__instance())?);
         Ok(())
     };
@@ -51,7 +52,7 @@ pub unsafe extern "C" fn aclrtGetOpTimeOutInterval(interval: *mut u64) -> AclErr
 pub unsafe extern "C" fn aclrtGetOpExecuteTimeout(timeout_ms: *mut u32) -> AclError {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
-        ::tenon::support::place("timeout_ms", timeout_ms)?;
+        support::place("timeout_ms", timeout_ms)?;
         timeout_ms.write(AclLimits::rt_get_op_execute_timeout(__instance())?);
         Ok(())
     };
@@ -68,7 +69,7 @@ pub unsafe extern "C" fn aclrtSetDeviceSatMode(mode: FloatOverflowMode) -> AclEr
 pub unsafe extern "C" fn aclrtGetDeviceSatMode(mode: *mut FloatOverflowMode) -> AclError {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
-        ::tenon::support::place("mode", mode)?;
+        support::place("mode", mode)?;
         mode.write(AclLimits::rt_get_device_sat_mode(__instance())?);
         Ok(())
     };
@@ -89,7 +90,7 @@ pub unsafe extern "C" fn aclrtGetStreamOverflowSwitch(stream: ffi::aclrtStream, 
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
         let stream = Stream::from_raw(stream);
-        ::tenon::support::place("flag", flag)?;
+        support::place("flag", flag)?;
         flag.write(AclLimits::rt_get_stream_overflow_switch(__instance(), stream)?);
         Ok(())
     };
@@ -103,8 +104,8 @@ pub unsafe extern "C" fn aclrtGetOverflowStatus(
     stream: ffi::aclrtStream,
 ) -> AclError {
     let body = || {
-        ::tenon::support::range("output_addr", output_addr.addr(), output_size)?;
-        let output_addr = ::tenon::DevicePtr::from_ptr(output_addr);
+        support::range("output_addr", output_addr.addr(), output_size)?;
+        let output_addr = tenon::DevicePtr::from_ptr(output_addr);
         let stream = Stream::from_raw(stream);
         AclLimits::rt_get_overflow_status(__instance(), output_addr, output_size, stream)
     };
@@ -127,12 +128,8 @@ pub unsafe extern "C" fn aclrtGetFloatOverflowStatus(
     stream: ffi::aclrtStream,
 ) -> AclError {
     let body = || {
-        ::tenon::support::range(
-            "output_addr",
-            output_addr.addr(),
-            ::tenon::support::count("output_size", output_size)?,
-        )?;
-        let output_addr = ::tenon::DevicePtr::from_ptr(output_addr);
+        support::range("output_addr", output_addr.addr(), support::count("output_size", output_size)?)?;
+        let output_addr = tenon::DevicePtr::from_ptr(output_addr);
         let stream = Stream::from_raw(stream);
         AclLimits::rt_get_float_overflow_status(__instance(), output_addr, output_size, stream)
     };
@@ -157,7 +154,7 @@ pub unsafe extern "C" fn aclrtSetStreamAttribute(
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
         let stream = Stream::from_raw(stream);
-        let value = ::tenon::support::slice("value", value.cast::<StreamAttrValue>(), 1)?;
+        let value = support::slice("value", value.cast::<StreamAttrValue>(), 1)?;
         AclLimits::rt_set_stream_attribute(__instance(), stream, stm_attr_type, value)
     };
     api::call("aclrtSetStreamAttribute", body)
@@ -172,7 +169,7 @@ pub unsafe extern "C" fn aclrtGetStreamAttribute(
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
         let stream = Stream::from_raw(stream);
-        ::tenon::support::place("value", value)?;
+        support::place("value", value)?;
         value.write(AclLimits::rt_get_stream_attribute(__instance(), stream, stm_attr_type)?);
         Ok(())
     };
@@ -187,7 +184,7 @@ pub unsafe extern "C" fn aclrtGetDeviceResLimit(
 ) -> AclError {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
-        ::tenon::support::place("value", value)?;
+        support::place("value", value)?;
         value.write(AclLimits::rt_get_device_res_limit(__instance(), device_id, r#type)?);
         Ok(())
     };
@@ -219,7 +216,7 @@ pub unsafe extern "C" fn aclrtGetStreamResLimit(
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
         let stream = Stream::from_raw(stream);
-        ::tenon::support::place("value", value)?;
+        support::place("value", value)?;
         value.write(AclLimits::rt_get_stream_res_limit(__instance(), stream, r#type)?);
         Ok(())
     };
@@ -270,7 +267,7 @@ pub unsafe extern "C" fn aclrtUnuseStreamResInCurrentThread(stream: ffi::aclrtSt
 pub unsafe extern "C" fn aclrtGetResInCurrentThread(r#type: DevResLimitType, value: *mut u32) -> AclError {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
-        ::tenon::support::place("value", value)?;
+        support::place("value", value)?;
         value.write(AclLimits::rt_get_res_in_current_thread(__instance(), r#type)?);
         Ok(())
     };
@@ -288,12 +285,12 @@ pub unsafe extern "C" fn aclrtReduceAsync(
     reserve: *mut c_void,
 ) -> AclError {
     let body = || {
-        ::tenon::support::range("dst", dst.addr(), ::tenon::support::count("count", count)?)?;
-        let dst = ::tenon::DevicePtr::from_ptr(dst);
-        ::tenon::support::range("src", src.addr(), ::tenon::support::count("count", count)?)?;
-        let src = ::tenon::DevicePtr::from_ptr(src);
+        support::range("dst", dst.addr(), support::count("count", count)?)?;
+        let dst = tenon::DevicePtr::from_ptr(dst);
+        support::range("src", src.addr(), support::count("count", count)?)?;
+        let src = tenon::DevicePtr::from_ptr(src);
         let stream = Stream::from_raw(stream);
-        let reserve = ::tenon::AnyPtr::from_ptr(reserve);
+        let reserve = tenon::AnyPtr::from_ptr(reserve);
         AclLimits::rt_reduce_async(__instance(), dst, src, count, kind, r#type, stream, reserve)
     };
     api::call("aclrtReduceAsync", body)
@@ -307,8 +304,8 @@ pub unsafe extern "C" fn aclrtCmoAsync(
     stream: ffi::aclrtStream,
 ) -> AclError {
     let body = || {
-        ::tenon::support::range("src", src.addr(), size)?;
-        let src = ::tenon::DevicePtr::from_ptr(src);
+        support::range("src", src.addr(), size)?;
+        let src = tenon::DevicePtr::from_ptr(src);
         let stream = Stream::from_raw(stream);
         AclLimits::rt_cmo_async(__instance(), src, size, cmo_type, stream)
     };
@@ -319,7 +316,7 @@ pub unsafe extern "C" fn aclrtCmoAsync(
 pub unsafe extern "C" fn aclrtGetMemcpyDescSize(kind: MemcpyKind, desc_size: *mut usize) -> AclError {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
-        ::tenon::support::place("desc_size", desc_size)?;
+        support::place("desc_size", desc_size)?;
         desc_size.write(AclLimits::rt_get_memcpy_desc_size(__instance(), kind)?);
         Ok(())
     };
@@ -336,13 +333,13 @@ pub unsafe extern "C" fn aclrtSetMemcpyDesc(
     config: *mut c_void,
 ) -> AclError {
     let body = || {
-        ::tenon::support::range("desc", desc.addr(), 1)?;
-        let desc = ::tenon::DevicePtr::from_ptr(desc);
-        ::tenon::support::range("src_addr", src_addr.addr(), 1)?;
-        let src_addr = ::tenon::DevicePtr::from_ptr(src_addr);
-        ::tenon::support::range("dst_addr", dst_addr.addr(), 1)?;
-        let dst_addr = ::tenon::DevicePtr::from_ptr(dst_addr);
-        let config = ::tenon::AnyPtr::from_ptr(config);
+        support::range("desc", desc.addr(), 1)?;
+        let desc = tenon::DevicePtr::from_ptr(desc);
+        support::range("src_addr", src_addr.addr(), 1)?;
+        let src_addr = tenon::DevicePtr::from_ptr(src_addr);
+        support::range("dst_addr", dst_addr.addr(), 1)?;
+        let dst_addr = tenon::DevicePtr::from_ptr(dst_addr);
+        let config = tenon::AnyPtr::from_ptr(config);
         AclLimits::rt_set_memcpy_desc(__instance(), desc, kind, src_addr, dst_addr, count, config)
     };
     api::call("aclrtSetMemcpyDesc", body)
@@ -355,8 +352,8 @@ pub unsafe extern "C" fn aclrtMemcpyAsyncWithDesc(
     stream: ffi::aclrtStream,
 ) -> AclError {
     let body = || {
-        ::tenon::support::range("desc", desc.addr(), 1)?;
-        let desc = ::tenon::DevicePtr::from_ptr(desc);
+        support::range("desc", desc.addr(), 1)?;
+        let desc = tenon::DevicePtr::from_ptr(desc);
         let stream = Stream::from_raw(stream);
         AclLimits::rt_memcpy_async_with_desc(__instance(), desc, kind, stream)
     };
@@ -367,7 +364,7 @@ pub unsafe extern "C" fn aclrtMemcpyAsyncWithDesc(
 pub unsafe extern "C" fn aclrtGetThreadLastTaskId(task_id: *mut u32) -> AclError {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
-        ::tenon::support::place("task_id", task_id)?;
+        support::place("task_id", task_id)?;
         task_id.write(AclLimits::rt_get_thread_last_task_id(__instance())?);
         Ok(())
     };

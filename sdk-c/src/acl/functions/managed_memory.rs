@@ -6,12 +6,13 @@ use super::api::{
 };
 use super::{__instance, api};
 use core::ffi::c_void;
+use tenon::support;
 
 /// Allocates managed memory.
 pub unsafe extern "C" fn aclrtMemAllocManaged(ptr: *mut *mut c_void, size: u64, flag: u32) -> AclError {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
-        ::tenon::support::place("ptr", ptr)?;
+        support::place("ptr", ptr)?;
         ptr.write(AclManagedMemory::rt_mem_alloc_managed(__instance(), size, flag)?.as_ptr());
         Ok(())
     };
@@ -26,8 +27,8 @@ pub unsafe extern "C" fn aclrtMemManagedAdvise(
     location: ffi::aclrtMemManagedLocation,
 ) -> AclError {
     let body = || {
-        ::tenon::support::range("ptr", ptr.addr(), ::tenon::support::count("size", size)?)?;
-        let ptr = ::tenon::UnifiedPtr::from_ptr(ptr);
+        support::range("ptr", ptr.addr(), support::count("size", size)?)?;
+        let ptr = tenon::UnifiedPtr::from_ptr(ptr);
         let location = &location;
         AclManagedMemory::rt_mem_managed_advise(__instance(), ptr, size, advise, location)
     };
@@ -44,9 +45,9 @@ pub unsafe extern "C" fn aclrtMemManagedGetAttr(
 ) -> AclError {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
-        ::tenon::support::range("ptr", ptr.addr(), size)?;
-        let ptr = ::tenon::UnifiedPtr::from_ptr(ptr);
-        let data = ::tenon::support::slice_mut("data", data.cast::<u8>(), data_size)?;
+        support::range("ptr", ptr.addr(), size)?;
+        let ptr = tenon::UnifiedPtr::from_ptr(ptr);
+        let data = support::slice_mut("data", data.cast::<u8>(), data_size)?;
         AclManagedMemory::rt_mem_managed_get_attr(__instance(), attribute, ptr, size, data)
     };
     api::call("aclrtMemManagedGetAttr", body)
@@ -63,15 +64,12 @@ pub unsafe extern "C" fn aclrtMemManagedGetAttrs(
 ) -> AclError {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
-        let attributes = ::tenon::support::slice(
-            "attributes",
-            attributes.cast::<MemManagedRangeAttribute>(),
-            num_attributes,
-        )?;
-        ::tenon::support::range("ptr", ptr.addr(), size)?;
-        let ptr = ::tenon::UnifiedPtr::from_ptr(ptr);
-        let data = ::tenon::support::slice("data", data.cast::<::tenon::HostPtr>(), num_attributes)?;
-        let data_sizes = ::tenon::support::slice("data_sizes", data_sizes.cast::<usize>(), num_attributes)?;
+        let attributes =
+            support::slice("attributes", attributes.cast::<MemManagedRangeAttribute>(), num_attributes)?;
+        support::range("ptr", ptr.addr(), size)?;
+        let ptr = tenon::UnifiedPtr::from_ptr(ptr);
+        let data = support::slice("data", data.cast::<tenon::HostPtr>(), num_attributes)?;
+        let data_sizes = support::slice("data_sizes", data_sizes.cast::<usize>(), num_attributes)?;
         AclManagedMemory::rt_mem_managed_get_attrs(__instance(), attributes, ptr, size, data, data_sizes)
     };
     api::call("aclrtMemManagedGetAttrs", body)
@@ -86,8 +84,8 @@ pub unsafe extern "C" fn aclrtMemManagedPrefetchAsync(
     stream: ffi::aclrtStream,
 ) -> AclError {
     let body = || {
-        ::tenon::support::range("ptr", ptr.addr(), size)?;
-        let ptr = ::tenon::UnifiedPtr::from_ptr(ptr);
+        support::range("ptr", ptr.addr(), size)?;
+        let ptr = tenon::UnifiedPtr::from_ptr(ptr);
         let location = &location;
         let stream = Stream::from_raw(stream);
         AclManagedMemory::rt_mem_managed_prefetch_async(__instance(), ptr, size, location, flags, stream)
@@ -109,18 +107,12 @@ pub unsafe extern "C" fn aclrtMemManagedPrefetchBatchAsync(
 ) -> AclError {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
-        let ptrs = ::tenon::support::slice("ptrs", ptrs.cast::<::tenon::UnifiedPtr>(), count)?;
-        let sizes = ::tenon::support::slice("sizes", sizes.cast::<usize>(), count)?;
-        let prefetch_locs = ::tenon::support::slice(
-            "prefetch_locs",
-            prefetch_locs.cast::<MemManagedLocation>(),
-            num_prefetch_locs,
-        )?;
-        let prefetch_loc_idxs = ::tenon::support::slice(
-            "prefetch_loc_idxs",
-            prefetch_loc_idxs.cast::<usize>(),
-            num_prefetch_locs,
-        )?;
+        let ptrs = support::slice("ptrs", ptrs.cast::<tenon::UnifiedPtr>(), count)?;
+        let sizes = support::slice("sizes", sizes.cast::<usize>(), count)?;
+        let prefetch_locs =
+            support::slice("prefetch_locs", prefetch_locs.cast::<MemManagedLocation>(), num_prefetch_locs)?;
+        let prefetch_loc_idxs =
+            support::slice("prefetch_loc_idxs", prefetch_loc_idxs.cast::<usize>(), num_prefetch_locs)?;
         let stream = Stream::from_raw(stream);
         AclManagedMemory::rt_mem_managed_prefetch_batch_async(
             __instance(),

@@ -3,12 +3,13 @@
 use super::api::{AclError, AclMedia};
 use super::{__instance, api};
 use core::ffi::c_void;
+use tenon::support;
 
 /// Allocates device memory for media.
 pub unsafe extern "C" fn acldvppMalloc(dev_ptr: *mut *mut c_void, size: usize) -> AclError {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
-        ::tenon::support::place("dev_ptr", dev_ptr)?;
+        support::place("dev_ptr", dev_ptr)?;
         dev_ptr.write(AclMedia::dvpp_malloc(__instance(), size)?.as_ptr());
         Ok(())
     };
@@ -18,8 +19,8 @@ pub unsafe extern "C" fn acldvppMalloc(dev_ptr: *mut *mut c_void, size: usize) -
 /// Frees device memory for media.
 pub unsafe extern "C" fn acldvppFree(dev_ptr: *mut c_void) -> AclError {
     let body = || {
-        ::tenon::support::range("dev_ptr", dev_ptr.addr(), 1)?;
-        let dev_ptr = ::tenon::DevicePtr::from_ptr(dev_ptr);
+        support::range("dev_ptr", dev_ptr.addr(), 1)?;
+        let dev_ptr = tenon::DevicePtr::from_ptr(dev_ptr);
         AclMedia::dvpp_free(__instance(), dev_ptr)
     };
     api::call("acldvppFree", body)

@@ -5,6 +5,7 @@ use super::api::{
 };
 use super::{__instance, api};
 use core::ffi::c_void;
+use tenon::support;
 
 /// Allocates device memory.
 pub unsafe extern "C" fn aclrtMalloc(
@@ -14,7 +15,7 @@ pub unsafe extern "C" fn aclrtMalloc(
 ) -> AclError {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
-        ::tenon::support::place("dev_ptr", dev_ptr)?;
+        support::place("dev_ptr", dev_ptr)?;
         dev_ptr.write(AclMemory::rt_malloc(__instance(), size, policy)?.as_ptr());
         Ok(())
     };
@@ -29,7 +30,7 @@ pub unsafe extern "C" fn aclrtMallocAlign32(
 ) -> AclError {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
-        ::tenon::support::place("dev_ptr", dev_ptr)?;
+        support::place("dev_ptr", dev_ptr)?;
         dev_ptr.write(AclMemory::rt_malloc_align32(__instance(), size, policy)?.as_ptr());
         Ok(())
     };
@@ -44,7 +45,7 @@ pub unsafe extern "C" fn aclrtMallocCached(
 ) -> AclError {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
-        ::tenon::support::place("dev_ptr", dev_ptr)?;
+        support::place("dev_ptr", dev_ptr)?;
         dev_ptr.write(AclMemory::rt_malloc_cached(__instance(), size, policy)?.as_ptr());
         Ok(())
     };
@@ -60,10 +61,8 @@ pub unsafe extern "C" fn aclrtMallocWithCfg(
 ) -> AclError {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
-        ::tenon::support::place("dev_ptr", dev_ptr)?;
-        let cfg = ::tenon::support::nullable(cfg, |cfg| {
-            ::tenon::support::slice("cfg", cfg.cast::<MallocConfig>(), 1)
-        })?;
+        support::place("dev_ptr", dev_ptr)?;
+        let cfg = support::nullable(cfg, |cfg| support::slice("cfg", cfg.cast::<MallocConfig>(), 1))?;
         dev_ptr.write(AclMemory::rt_malloc_with_cfg(__instance(), size, policy, cfg)?.as_ptr());
         Ok(())
     };
@@ -79,10 +78,8 @@ pub unsafe extern "C" fn aclrtMallocForTaskScheduler(
 ) -> AclError {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
-        ::tenon::support::place("dev_ptr", dev_ptr)?;
-        let cfg = ::tenon::support::nullable(cfg, |cfg| {
-            ::tenon::support::slice("cfg", cfg.cast::<MallocConfig>(), 1)
-        })?;
+        support::place("dev_ptr", dev_ptr)?;
+        let cfg = support::nullable(cfg, |cfg| support::slice("cfg", cfg.cast::<MallocConfig>(), 1))?;
         dev_ptr.write(AclMemory::rt_malloc_for_task_scheduler(__instance(), size, policy, cfg)?.as_ptr());
         Ok(())
     };
@@ -92,8 +89,8 @@ pub unsafe extern "C" fn aclrtMallocForTaskScheduler(
 /// Frees device memory.
 pub unsafe extern "C" fn aclrtFree(dev_ptr: *mut c_void) -> AclError {
     let body = || {
-        ::tenon::support::range("dev_ptr", dev_ptr.addr(), 1)?;
-        let dev_ptr = ::tenon::DevicePtr::from_ptr(dev_ptr);
+        support::range("dev_ptr", dev_ptr.addr(), 1)?;
+        let dev_ptr = tenon::DevicePtr::from_ptr(dev_ptr);
         AclMemory::rt_free(__instance(), dev_ptr)
     };
     api::call("aclrtFree", body)
@@ -102,8 +99,8 @@ pub unsafe extern "C" fn aclrtFree(dev_ptr: *mut c_void) -> AclError {
 /// Waits for the device and frees device memory.
 pub unsafe extern "C" fn aclrtFreeWithDevSync(dev_ptr: *mut c_void) -> AclError {
     let body = || {
-        ::tenon::support::range("dev_ptr", dev_ptr.addr(), 1)?;
-        let dev_ptr = ::tenon::DevicePtr::from_ptr(dev_ptr);
+        support::range("dev_ptr", dev_ptr.addr(), 1)?;
+        let dev_ptr = tenon::DevicePtr::from_ptr(dev_ptr);
         AclMemory::rt_free_with_dev_sync(__instance(), dev_ptr)
     };
     api::call("aclrtFreeWithDevSync", body)
@@ -113,7 +110,7 @@ pub unsafe extern "C" fn aclrtFreeWithDevSync(dev_ptr: *mut c_void) -> AclError 
 pub unsafe extern "C" fn aclrtMallocHost(host_ptr: *mut *mut c_void, size: usize) -> AclError {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
-        ::tenon::support::place("host_ptr", host_ptr)?;
+        support::place("host_ptr", host_ptr)?;
         host_ptr.write(AclMemory::rt_malloc_host(__instance(), size)?.as_ptr());
         Ok(())
     };
@@ -128,10 +125,8 @@ pub unsafe extern "C" fn aclrtMallocHostWithCfg(
 ) -> AclError {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
-        ::tenon::support::place("ptr", ptr)?;
-        let cfg = ::tenon::support::nullable(cfg, |cfg| {
-            ::tenon::support::slice("cfg", cfg.cast::<MallocConfig>(), 1)
-        })?;
+        support::place("ptr", ptr)?;
+        let cfg = support::nullable(cfg, |cfg| support::slice("cfg", cfg.cast::<MallocConfig>(), 1))?;
         ptr.write(AclMemory::rt_malloc_host_with_cfg(__instance(), size, cfg)?.as_ptr());
         Ok(())
     };
@@ -141,8 +136,8 @@ pub unsafe extern "C" fn aclrtMallocHostWithCfg(
 /// Frees pinned host memory.
 pub unsafe extern "C" fn aclrtFreeHost(host_ptr: *mut c_void) -> AclError {
     let body = || {
-        ::tenon::support::range("host_ptr", host_ptr.addr(), 1)?;
-        let host_ptr = ::tenon::HostPtr::from_ptr(host_ptr);
+        support::range("host_ptr", host_ptr.addr(), 1)?;
+        let host_ptr = tenon::HostPtr::from_ptr(host_ptr);
         AclMemory::rt_free_host(__instance(), host_ptr)
     };
     api::call("aclrtFreeHost", body)
@@ -151,8 +146,8 @@ pub unsafe extern "C" fn aclrtFreeHost(host_ptr: *mut c_void) -> AclError {
 /// Waits for the device and frees pinned host memory.
 pub unsafe extern "C" fn aclrtFreeHostWithDevSync(host_ptr: *mut c_void) -> AclError {
     let body = || {
-        ::tenon::support::range("host_ptr", host_ptr.addr(), 1)?;
-        let host_ptr = ::tenon::HostPtr::from_ptr(host_ptr);
+        support::range("host_ptr", host_ptr.addr(), 1)?;
+        let host_ptr = tenon::HostPtr::from_ptr(host_ptr);
         AclMemory::rt_free_host_with_dev_sync(__instance(), host_ptr)
     };
     api::call("aclrtFreeHostWithDevSync", body)
@@ -161,8 +156,8 @@ pub unsafe extern "C" fn aclrtFreeHostWithDevSync(host_ptr: *mut c_void) -> AclE
 /// Flushes the cache of a range of device memory.
 pub unsafe extern "C" fn aclrtMemFlush(dev_ptr: *mut c_void, size: usize) -> AclError {
     let body = || {
-        ::tenon::support::range("dev_ptr", dev_ptr.addr(), size)?;
-        let dev_ptr = ::tenon::DevicePtr::from_ptr(dev_ptr);
+        support::range("dev_ptr", dev_ptr.addr(), size)?;
+        let dev_ptr = tenon::DevicePtr::from_ptr(dev_ptr);
         AclMemory::rt_mem_flush(__instance(), dev_ptr, size)
     };
     api::call("aclrtMemFlush", body)
@@ -171,8 +166,8 @@ pub unsafe extern "C" fn aclrtMemFlush(dev_ptr: *mut c_void, size: usize) -> Acl
 /// Invalidates the cache of a range of device memory.
 pub unsafe extern "C" fn aclrtMemInvalidate(dev_ptr: *mut c_void, size: usize) -> AclError {
     let body = || {
-        ::tenon::support::range("dev_ptr", dev_ptr.addr(), size)?;
-        let dev_ptr = ::tenon::DevicePtr::from_ptr(dev_ptr);
+        support::range("dev_ptr", dev_ptr.addr(), size)?;
+        let dev_ptr = tenon::DevicePtr::from_ptr(dev_ptr);
         AclMemory::rt_mem_invalidate(__instance(), dev_ptr, size)
     };
     api::call("aclrtMemInvalidate", body)
@@ -182,8 +177,8 @@ pub unsafe extern "C" fn aclrtMemInvalidate(dev_ptr: *mut c_void, size: usize) -
 pub unsafe extern "C" fn aclrtGetMemInfo(attr: MemAttr, free: *mut usize, total: *mut usize) -> AclError {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
-        ::tenon::support::place("free", free)?;
-        ::tenon::support::place("total", total)?;
+        support::place("free", free)?;
+        support::place("total", total)?;
         let returned = AclMemory::rt_get_mem_info(__instance(), attr)?;
         free.write(returned.free);
         total.write(returned.total);
@@ -202,8 +197,8 @@ pub unsafe extern "C" fn aclrtGetMemUsageInfo(
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
         let mem_usage_info =
-            ::tenon::support::slice_mut("mem_usage_info", mem_usage_info.cast::<MemUsageInfo>(), input_num)?;
-        ::tenon::support::place("output_num", output_num)?;
+            support::slice_mut("mem_usage_info", mem_usage_info.cast::<MemUsageInfo>(), input_num)?;
+        support::place("output_num", output_num)?;
         output_num.write(AclMemory::rt_get_mem_usage_info(__instance(), device_id, mem_usage_info)?);
         Ok(())
     };
@@ -217,9 +212,9 @@ pub unsafe extern "C" fn aclrtPointerGetAttributes(
 ) -> AclError {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
-        ::tenon::support::range("ptr", ptr.addr(), 1)?;
-        let ptr = ::tenon::AnyPtr::from_ptr(ptr);
-        ::tenon::support::place("attributes", attributes)?;
+        support::range("ptr", ptr.addr(), 1)?;
+        let ptr = tenon::AnyPtr::from_ptr(ptr);
+        support::place("attributes", attributes)?;
         attributes.write(AclMemory::rt_pointer_get_attributes(__instance(), ptr)?);
         Ok(())
     };
@@ -234,10 +229,10 @@ pub unsafe extern "C" fn aclrtMemGetAddressRange(
 ) -> AclError {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
-        ::tenon::support::range("ptr", ptr.addr(), 1)?;
-        let ptr = ::tenon::AnyPtr::from_ptr(ptr);
-        ::tenon::support::place_or_null("pbase", pbase)?;
-        ::tenon::support::place_or_null("psize", psize)?;
+        support::range("ptr", ptr.addr(), 1)?;
+        let ptr = tenon::AnyPtr::from_ptr(ptr);
+        support::place_or_null("pbase", pbase)?;
+        support::place_or_null("psize", psize)?;
         let returned = AclMemory::rt_mem_get_address_range(__instance(), ptr)?;
         if !pbase.is_null() {
             pbase.write(returned.pbase.as_ptr());
@@ -259,9 +254,9 @@ pub unsafe extern "C" fn aclrtHostRegister(
 ) -> AclError {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
-        ::tenon::support::range("ptr", ptr.addr(), ::tenon::support::count("size", size)?)?;
-        let ptr = ::tenon::AnyPtr::from_ptr(ptr);
-        ::tenon::support::place("dev_ptr", dev_ptr)?;
+        support::range("ptr", ptr.addr(), support::count("size", size)?)?;
+        let ptr = tenon::AnyPtr::from_ptr(ptr);
+        support::place("dev_ptr", dev_ptr)?;
         dev_ptr.write(AclMemory::rt_host_register(__instance(), ptr, size, r#type)?.as_ptr());
         Ok(())
     };
@@ -271,8 +266,8 @@ pub unsafe extern "C" fn aclrtHostRegister(
 /// Registers host memory for access by the device, with flags.
 pub unsafe extern "C" fn aclrtHostRegisterV2(ptr: *mut c_void, size: u64, flag: u32) -> AclError {
     let body = || {
-        ::tenon::support::range("ptr", ptr.addr(), ::tenon::support::count("size", size)?)?;
-        let ptr = ::tenon::AnyPtr::from_ptr(ptr);
+        support::range("ptr", ptr.addr(), support::count("size", size)?)?;
+        let ptr = tenon::AnyPtr::from_ptr(ptr);
         AclMemory::rt_host_register_v2(__instance(), ptr, size, flag)
     };
     api::call("aclrtHostRegisterV2", body)
@@ -286,9 +281,9 @@ pub unsafe extern "C" fn aclrtHostGetDevicePointer(
 ) -> AclError {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
-        ::tenon::support::range("p_host", p_host.addr(), 1)?;
-        let p_host = ::tenon::AnyPtr::from_ptr(p_host);
-        ::tenon::support::place("p_device", p_device)?;
+        support::range("p_host", p_host.addr(), 1)?;
+        let p_host = tenon::AnyPtr::from_ptr(p_host);
+        support::place("p_device", p_device)?;
         p_device.write(AclMemory::rt_host_get_device_pointer(__instance(), p_host, flag)?.as_ptr());
         Ok(())
     };
@@ -298,8 +293,8 @@ pub unsafe extern "C" fn aclrtHostGetDevicePointer(
 /// Unregisters host memory.
 pub unsafe extern "C" fn aclrtHostUnregister(ptr: *mut c_void) -> AclError {
     let body = || {
-        ::tenon::support::range("ptr", ptr.addr(), 1)?;
-        let ptr = ::tenon::HostPtr::from_ptr(ptr);
+        support::range("ptr", ptr.addr(), 1)?;
+        let ptr = tenon::HostPtr::from_ptr(ptr);
         AclMemory::rt_host_unregister(__instance(), ptr)
     };
     api::call("aclrtHostUnregister", body)

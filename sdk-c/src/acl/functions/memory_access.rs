@@ -6,6 +6,7 @@ use super::api::{
 };
 use super::{__instance, api};
 use core::ffi::{c_char, c_void};
+use tenon::support;
 
 /// Checks the types of addresses.
 pub unsafe extern "C" fn aclrtCheckMemType(
@@ -17,12 +18,9 @@ pub unsafe extern "C" fn aclrtCheckMemType(
 ) -> AclError {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
-        let addr_list = ::tenon::support::slice(
-            "addr_list",
-            addr_list.cast::<::tenon::AnyPtr>(),
-            ::tenon::support::count("size", size)?,
-        )?;
-        ::tenon::support::place("check_result", check_result)?;
+        let addr_list =
+            support::slice("addr_list", addr_list.cast::<tenon::AnyPtr>(), support::count("size", size)?)?;
+        support::place("check_result", check_result)?;
         check_result.write(AclMemoryAccess::rt_check_mem_type(__instance(), addr_list, mem_type, reserve)?);
         Ok(())
     };
@@ -37,7 +35,7 @@ pub unsafe extern "C" fn aclrtHostMemMapCapabilities(
 ) -> AclError {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
-        ::tenon::support::place("capabilities", capabilities)?;
+        support::place("capabilities", capabilities)?;
         capabilities.write(AclMemoryAccess::rt_host_mem_map_capabilities(__instance(), device_id, hac_type)?);
         Ok(())
     };
@@ -53,15 +51,12 @@ pub unsafe extern "C" fn aclrtDeviceGetHostAtomicCapabilities(
 ) -> AclError {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
-        let capabilities = ::tenon::support::slice_mut(
-            "capabilities",
-            capabilities.cast::<u32>(),
-            ::tenon::support::count("count", count)?,
-        )?;
-        let operations = ::tenon::support::slice(
+        let capabilities =
+            support::slice_mut("capabilities", capabilities.cast::<u32>(), support::count("count", count)?)?;
+        let operations = support::slice(
             "operations",
             operations.cast::<AtomicOperation>(),
-            ::tenon::support::count("count", count)?,
+            support::count("count", count)?,
         )?;
         AclMemoryAccess::rt_device_get_host_atomic_capabilities(
             __instance(),
@@ -83,15 +78,12 @@ pub unsafe extern "C" fn aclrtDeviceGetP2PAtomicCapabilities(
 ) -> AclError {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
-        let capabilities = ::tenon::support::slice_mut(
-            "capabilities",
-            capabilities.cast::<u32>(),
-            ::tenon::support::count("count", count)?,
-        )?;
-        let operations = ::tenon::support::slice(
+        let capabilities =
+            support::slice_mut("capabilities", capabilities.cast::<u32>(), support::count("count", count)?)?;
+        let operations = support::slice(
             "operations",
             operations.cast::<AtomicOperation>(),
-            ::tenon::support::count("count", count)?,
+            support::count("count", count)?,
         )?;
         AclMemoryAccess::rt_device_get_p2p_atomic_capabilities(
             __instance(),
@@ -114,8 +106,8 @@ pub unsafe extern "C" fn aclrtReserveMemAddressNoUCMemory(
 ) -> AclError {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
-        ::tenon::support::place("vir_ptr", vir_ptr)?;
-        let expect_ptr = ::tenon::AnyPtr::from_ptr(expect_ptr);
+        support::place("vir_ptr", vir_ptr)?;
+        let expect_ptr = tenon::AnyPtr::from_ptr(expect_ptr);
         vir_ptr.write(
             AclMemoryAccess::rt_reserve_mem_address_no_uc_memory(
                 __instance(),
@@ -140,8 +132,8 @@ pub unsafe extern "C" fn aclrtMemMapNoAccess(
     flags: u64,
 ) -> AclError {
     let body = || {
-        let vir_ptr = ::tenon::AnyPtr::from_ptr(vir_ptr);
-        ::tenon::support::refuse_null("handle", handle.is_null())?;
+        let vir_ptr = tenon::AnyPtr::from_ptr(vir_ptr);
+        support::refuse_null("handle", handle.is_null())?;
         let handle = DrvMemHandle::from_raw(handle);
         AclMemoryAccess::rt_mem_map_no_access(__instance(), vir_ptr, size, offset, handle, flags)
     };
@@ -156,7 +148,7 @@ pub unsafe extern "C" fn aclrtIpcMemSetAttr(
 ) -> AclError {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
-        let key = ::tenon::support::text("key", key)?;
+        let key = support::text("key", key)?;
         AclMemoryAccess::rt_ipc_mem_set_attr(__instance(), key, r#type, attr)
     };
     api::call("aclrtIpcMemSetAttr", body)
@@ -170,8 +162,8 @@ pub unsafe extern "C" fn aclrtIpcMemImportPidInterServer(
 ) -> AclError {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
-        let key = ::tenon::support::text("key", key)?;
-        let server_pids = ::tenon::support::slice("server_pids", server_pids.cast::<ServerPid>(), num)?;
+        let key = support::text("key", key)?;
+        let server_pids = support::slice("server_pids", server_pids.cast::<ServerPid>(), num)?;
         AclMemoryAccess::rt_ipc_mem_import_pid_inter_server(__instance(), key, server_pids)
     };
     api::call("aclrtIpcMemImportPidInterServer", body)
@@ -185,9 +177,9 @@ pub unsafe extern "C" fn aclrtNotifySetImportPidInterServer(
 ) -> AclError {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
-        ::tenon::support::refuse_null("notify", notify.is_null())?;
+        support::refuse_null("notify", notify.is_null())?;
         let notify = Notify::from_raw(notify);
-        let server_pids = ::tenon::support::slice("server_pids", server_pids.cast::<ServerPid>(), num)?;
+        let server_pids = support::slice("server_pids", server_pids.cast::<ServerPid>(), num)?;
         AclMemoryAccess::rt_notify_set_import_pid_inter_server(__instance(), notify, server_pids)
     };
     api::call("aclrtNotifySetImportPidInterServer", body)

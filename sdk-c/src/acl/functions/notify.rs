@@ -5,12 +5,13 @@ use super::api::{
 };
 use super::{__instance, api};
 use core::ffi::c_char;
+use tenon::support;
 
 /// Creates a notify.
 pub unsafe extern "C" fn aclrtCreateNotify(notify: *mut ffi::aclrtNotify, flag: u64) -> AclError {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
-        ::tenon::support::place("notify", notify)?;
+        support::place("notify", notify)?;
         notify.write(AclNotify::rt_create_notify(__instance(), flag)?.as_raw());
         Ok(())
     };
@@ -20,7 +21,7 @@ pub unsafe extern "C" fn aclrtCreateNotify(notify: *mut ffi::aclrtNotify, flag: 
 /// Destroys a notify.
 pub unsafe extern "C" fn aclrtDestroyNotify(notify: ffi::aclrtNotify) -> AclError {
     let body = || {
-        ::tenon::support::refuse_null("notify", notify.is_null())?;
+        support::refuse_null("notify", notify.is_null())?;
         let notify = Notify::from_raw(notify);
         AclNotify::rt_destroy_notify(__instance(), notify)
     };
@@ -30,7 +31,7 @@ pub unsafe extern "C" fn aclrtDestroyNotify(notify: ffi::aclrtNotify) -> AclErro
 /// Sets a notify, in stream order.
 pub unsafe extern "C" fn aclrtRecordNotify(notify: ffi::aclrtNotify, stream: ffi::aclrtStream) -> AclError {
     let body = || {
-        ::tenon::support::refuse_null("notify", notify.is_null())?;
+        support::refuse_null("notify", notify.is_null())?;
         let notify = Notify::from_raw(notify);
         let stream = Stream::from_raw(stream);
         AclNotify::rt_record_notify(__instance(), notify, stream)
@@ -45,7 +46,7 @@ pub unsafe extern "C" fn aclrtWaitAndResetNotify(
     timeout: u32,
 ) -> AclError {
     let body = || {
-        ::tenon::support::refuse_null("notify", notify.is_null())?;
+        support::refuse_null("notify", notify.is_null())?;
         let notify = Notify::from_raw(notify);
         let stream = Stream::from_raw(stream);
         AclNotify::rt_wait_and_reset_notify(__instance(), notify, stream, timeout)
@@ -57,9 +58,9 @@ pub unsafe extern "C" fn aclrtWaitAndResetNotify(
 pub unsafe extern "C" fn aclrtGetNotifyId(notify: ffi::aclrtNotify, notify_id: *mut u32) -> AclError {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
-        ::tenon::support::refuse_null("notify", notify.is_null())?;
+        support::refuse_null("notify", notify.is_null())?;
         let notify = Notify::from_raw(notify);
-        ::tenon::support::place("notify_id", notify_id)?;
+        support::place("notify_id", notify_id)?;
         notify_id.write(AclNotify::rt_get_notify_id(__instance(), notify)?);
         Ok(())
     };
@@ -70,7 +71,7 @@ pub unsafe extern "C" fn aclrtGetNotifyId(notify: ffi::aclrtNotify, notify_id: *
 pub unsafe extern "C" fn aclrtNotifyBatchReset(notifies: *const ffi::aclrtNotify, num: usize) -> AclError {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
-        let notifies = ::tenon::support::slice("notifies", notifies.cast::<Notify>(), num)?;
+        let notifies = support::slice("notifies", notifies.cast::<Notify>(), num)?;
         AclNotify::rt_notify_batch_reset(__instance(), notifies)
     };
     api::call("aclrtNotifyBatchReset", body)
@@ -85,9 +86,9 @@ pub unsafe extern "C" fn aclrtNotifyGetExportKey(
 ) -> AclError {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
-        ::tenon::support::refuse_null("notify", notify.is_null())?;
+        support::refuse_null("notify", notify.is_null())?;
         let notify = Notify::from_raw(notify);
-        let key = ::tenon::support::slice_mut("key", key.cast::<u8>(), len)?;
+        let key = support::slice_mut("key", key.cast::<u8>(), len)?;
         AclNotify::rt_notify_get_export_key(__instance(), notify, key, flags)
     };
     api::call("aclrtNotifyGetExportKey", body)
@@ -101,9 +102,9 @@ pub unsafe extern "C" fn aclrtNotifySetImportPid(
 ) -> AclError {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
-        ::tenon::support::refuse_null("notify", notify.is_null())?;
+        support::refuse_null("notify", notify.is_null())?;
         let notify = Notify::from_raw(notify);
-        let pid = ::tenon::support::slice("pid", pid.cast::<i32>(), num)?;
+        let pid = support::slice("pid", pid.cast::<i32>(), num)?;
         AclNotify::rt_notify_set_import_pid(__instance(), notify, pid)
     };
     api::call("aclrtNotifySetImportPid", body)
@@ -117,8 +118,8 @@ pub unsafe extern "C" fn aclrtNotifyImportByKey(
 ) -> AclError {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
-        ::tenon::support::place("notify", notify)?;
-        let key = ::tenon::support::text("key", key)?;
+        support::place("notify", notify)?;
+        let key = support::text("key", key)?;
         notify.write(AclNotify::rt_notify_import_by_key(__instance(), key, flags)?.as_raw());
         Ok(())
     };
@@ -129,7 +130,7 @@ pub unsafe extern "C" fn aclrtNotifyImportByKey(
 pub unsafe extern "C" fn aclrtCntNotifyCreate(cnt_notify: *mut ffi::aclrtCntNotify, flag: u64) -> AclError {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
-        ::tenon::support::place("cnt_notify", cnt_notify)?;
+        support::place("cnt_notify", cnt_notify)?;
         cnt_notify.write(AclNotify::rt_cnt_notify_create(__instance(), flag)?.as_raw());
         Ok(())
     };
@@ -139,7 +140,7 @@ pub unsafe extern "C" fn aclrtCntNotifyCreate(cnt_notify: *mut ffi::aclrtCntNoti
 /// Destroys a counting notify.
 pub unsafe extern "C" fn aclrtCntNotifyDestroy(cnt_notify: ffi::aclrtCntNotify) -> AclError {
     let body = || {
-        ::tenon::support::refuse_null("cnt_notify", cnt_notify.is_null())?;
+        support::refuse_null("cnt_notify", cnt_notify.is_null())?;
         let cnt_notify = CntNotify::from_raw(cnt_notify);
         AclNotify::rt_cnt_notify_destroy(__instance(), cnt_notify)
     };
@@ -154,10 +155,10 @@ pub unsafe extern "C" fn aclrtCntNotifyRecord(
 ) -> AclError {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
-        ::tenon::support::refuse_null("cnt_notify", cnt_notify.is_null())?;
+        support::refuse_null("cnt_notify", cnt_notify.is_null())?;
         let cnt_notify = CntNotify::from_raw(cnt_notify);
         let stream = Stream::from_raw(stream);
-        let info = ::tenon::support::slice("info", info.cast::<CntNotifyRecordInfo>(), 1)?;
+        let info = support::slice("info", info.cast::<CntNotifyRecordInfo>(), 1)?;
         AclNotify::rt_cnt_notify_record(__instance(), cnt_notify, stream, info)
     };
     api::call("aclrtCntNotifyRecord", body)
@@ -171,10 +172,10 @@ pub unsafe extern "C" fn aclrtCntNotifyWaitWithTimeout(
 ) -> AclError {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
-        ::tenon::support::refuse_null("cnt_notify", cnt_notify.is_null())?;
+        support::refuse_null("cnt_notify", cnt_notify.is_null())?;
         let cnt_notify = CntNotify::from_raw(cnt_notify);
         let stream = Stream::from_raw(stream);
-        let info = ::tenon::support::slice("info", info.cast::<CntNotifyWaitInfo>(), 1)?;
+        let info = support::slice("info", info.cast::<CntNotifyWaitInfo>(), 1)?;
         AclNotify::rt_cnt_notify_wait_with_timeout(__instance(), cnt_notify, stream, info)
     };
     api::call("aclrtCntNotifyWaitWithTimeout", body)
@@ -186,7 +187,7 @@ pub unsafe extern "C" fn aclrtCntNotifyReset(
     stream: ffi::aclrtStream,
 ) -> AclError {
     let body = || {
-        ::tenon::support::refuse_null("cnt_notify", cnt_notify.is_null())?;
+        support::refuse_null("cnt_notify", cnt_notify.is_null())?;
         let cnt_notify = CntNotify::from_raw(cnt_notify);
         let stream = Stream::from_raw(stream);
         AclNotify::rt_cnt_notify_reset(__instance(), cnt_notify, stream)
@@ -201,9 +202,9 @@ pub unsafe extern "C" fn aclrtCntNotifyGetId(
 ) -> AclError {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
-        ::tenon::support::refuse_null("cnt_notify", cnt_notify.is_null())?;
+        support::refuse_null("cnt_notify", cnt_notify.is_null())?;
         let cnt_notify = CntNotify::from_raw(cnt_notify);
-        ::tenon::support::place("notify_id", notify_id)?;
+        support::place("notify_id", notify_id)?;
         notify_id.write(AclNotify::rt_cnt_notify_get_id(__instance(), cnt_notify)?);
         Ok(())
     };

@@ -6,6 +6,7 @@ use super::api::{
 };
 use super::{__instance, api};
 use core::ffi::{c_char, c_void};
+use tenon::support;
 
 /// Registers a callback for the initialisation of the library.
 pub unsafe extern "C" fn aclInitCallbackRegister(
@@ -15,8 +16,8 @@ pub unsafe extern "C" fn aclInitCallbackRegister(
 ) -> AclError {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
-        ::tenon::support::refuse_null("cb_func", cb_func.is_none())?;
-        let cb_func = InitCallback::from_raw(cb_func, ::tenon::AnyPtr::from_ptr(user_data));
+        support::refuse_null("cb_func", cb_func.is_none())?;
+        let cb_func = InitCallback::from_raw(cb_func, tenon::AnyPtr::from_ptr(user_data));
         AclObserver::init_callback_register(__instance(), r#type, cb_func)
     };
     api::call("aclInitCallbackRegister", body)
@@ -29,8 +30,8 @@ pub unsafe extern "C" fn aclInitCallbackUnRegister(
 ) -> AclError {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
-        ::tenon::support::refuse_null("cb_func", cb_func.is_none())?;
-        let cb_func = InitCallback::from_raw(cb_func, ::tenon::AnyPtr::NULL);
+        support::refuse_null("cb_func", cb_func.is_none())?;
+        let cb_func = InitCallback::from_raw(cb_func, tenon::AnyPtr::NULL);
         AclObserver::init_callback_un_register(__instance(), r#type, cb_func)
     };
     api::call("aclInitCallbackUnRegister", body)
@@ -44,8 +45,8 @@ pub unsafe extern "C" fn aclFinalizeCallbackRegister(
 ) -> AclError {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
-        ::tenon::support::refuse_null("cb_func", cb_func.is_none())?;
-        let cb_func = FinalizeCallback::from_raw(cb_func, ::tenon::AnyPtr::from_ptr(user_data));
+        support::refuse_null("cb_func", cb_func.is_none())?;
+        let cb_func = FinalizeCallback::from_raw(cb_func, tenon::AnyPtr::from_ptr(user_data));
         AclObserver::finalize_callback_register(__instance(), r#type, cb_func)
     };
     api::call("aclFinalizeCallbackRegister", body)
@@ -58,8 +59,8 @@ pub unsafe extern "C" fn aclFinalizeCallbackUnRegister(
 ) -> AclError {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
-        ::tenon::support::refuse_null("cb_func", cb_func.is_none())?;
-        let cb_func = FinalizeCallback::from_raw(cb_func, ::tenon::AnyPtr::NULL);
+        support::refuse_null("cb_func", cb_func.is_none())?;
+        let cb_func = FinalizeCallback::from_raw(cb_func, tenon::AnyPtr::NULL);
         AclObserver::finalize_callback_un_register(__instance(), r#type, cb_func)
     };
     api::call("aclFinalizeCallbackUnRegister", body)
@@ -73,10 +74,10 @@ pub unsafe extern "C" fn aclrtRegStreamStateCallback(
 ) -> AclError {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
-        let reg_name = ::tenon::support::text("reg_name", reg_name)?;
+        let reg_name = support::text("reg_name", reg_name)?;
         let callback = callback
             .is_some()
-            .then(|| StreamStateCallback::from_raw(callback, ::tenon::AnyPtr::from_ptr(args)));
+            .then(|| StreamStateCallback::from_raw(callback, tenon::AnyPtr::from_ptr(args)));
         AclObserver::rt_reg_stream_state_callback(__instance(), reg_name, callback)
     };
     api::call("aclrtRegStreamStateCallback", body)
@@ -90,10 +91,10 @@ pub unsafe extern "C" fn aclrtRegDeviceStateCallback(
 ) -> AclError {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
-        let reg_name = ::tenon::support::text("reg_name", reg_name)?;
+        let reg_name = support::text("reg_name", reg_name)?;
         let callback = callback
             .is_some()
-            .then(|| DeviceStateCallback::from_raw(callback, ::tenon::AnyPtr::from_ptr(args)));
+            .then(|| DeviceStateCallback::from_raw(callback, tenon::AnyPtr::from_ptr(args)));
         AclObserver::rt_reg_device_state_callback(__instance(), reg_name, callback)
     };
     api::call("aclrtRegDeviceStateCallback", body)
@@ -107,10 +108,10 @@ pub unsafe extern "C" fn aclrtSetDeviceTaskAbortCallback(
 ) -> AclError {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
-        let reg_name = ::tenon::support::text("reg_name", reg_name)?;
+        let reg_name = support::text("reg_name", reg_name)?;
         let callback = callback
             .is_some()
-            .then(|| DeviceTaskAbortCallback::from_raw(callback, ::tenon::AnyPtr::from_ptr(args)));
+            .then(|| DeviceTaskAbortCallback::from_raw(callback, tenon::AnyPtr::from_ptr(args)));
         AclObserver::rt_set_device_task_abort_callback(__instance(), reg_name, callback)
     };
     api::call("aclrtSetDeviceTaskAbortCallback", body)

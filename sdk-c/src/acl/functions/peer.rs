@@ -2,6 +2,7 @@
 
 use super::api::{AclError, AclPeer};
 use super::{__instance, api};
+use tenon::support;
 
 /// Queries whether a device can access the memory of another.
 pub unsafe extern "C" fn aclrtDeviceCanAccessPeer(
@@ -11,7 +12,7 @@ pub unsafe extern "C" fn aclrtDeviceCanAccessPeer(
 ) -> AclError {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
-        ::tenon::support::place("can_access_peer", can_access_peer)?;
+        support::place("can_access_peer", can_access_peer)?;
         can_access_peer.write(AclPeer::rt_device_can_access_peer(__instance(), device_id, peer_device_id)?);
         Ok(())
     };
@@ -38,7 +39,7 @@ pub unsafe extern "C" fn aclrtDevicePeerAccessStatus(
 ) -> AclError {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
-        ::tenon::support::place("status", status)?;
+        support::place("status", status)?;
         status.write(AclPeer::rt_device_peer_access_status(__instance(), device_id, peer_device_id)?);
         Ok(())
     };

@@ -3,6 +3,7 @@
 use super::api::{AclError, AclPool, MemPool, MemPoolAttr, MemPoolProps, Stream, ffi};
 use super::{__instance, api};
 use core::ffi::c_void;
+use tenon::support;
 
 /// Creates a pool of device memory.
 pub unsafe extern "C" fn aclrtMemPoolCreate(
@@ -11,8 +12,8 @@ pub unsafe extern "C" fn aclrtMemPoolCreate(
 ) -> AclError {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
-        ::tenon::support::place("mem_pool", mem_pool)?;
-        let pool_props = ::tenon::support::slice("pool_props", pool_props.cast::<MemPoolProps>(), 1)?;
+        support::place("mem_pool", mem_pool)?;
+        let pool_props = support::slice("pool_props", pool_props.cast::<MemPoolProps>(), 1)?;
         mem_pool.write(AclPool::rt_mem_pool_create(__instance(), pool_props)?.as_raw());
         Ok(())
     };
@@ -22,7 +23,7 @@ pub unsafe extern "C" fn aclrtMemPoolCreate(
 /// Destroys a pool of device memory.
 pub unsafe extern "C" fn aclrtMemPoolDestroy(mem_pool: ffi::aclrtMemPool) -> AclError {
     let body = || {
-        ::tenon::support::refuse_null("mem_pool", mem_pool.is_null())?;
+        support::refuse_null("mem_pool", mem_pool.is_null())?;
         let mem_pool = MemPool::from_raw(mem_pool);
         AclPool::rt_mem_pool_destroy(__instance(), mem_pool)
     };
@@ -36,10 +37,10 @@ pub unsafe extern "C" fn aclrtMemPoolSetAttr(
     value: *mut c_void,
 ) -> AclError {
     let body = || {
-        ::tenon::support::refuse_null("mem_pool", mem_pool.is_null())?;
+        support::refuse_null("mem_pool", mem_pool.is_null())?;
         let mem_pool = MemPool::from_raw(mem_pool);
-        ::tenon::support::range("value", value.addr(), 1)?;
-        let value = ::tenon::HostPtr::from_ptr(value);
+        support::range("value", value.addr(), 1)?;
+        let value = tenon::HostPtr::from_ptr(value);
         AclPool::rt_mem_pool_set_attr(__instance(), mem_pool, attr, value)
     };
     api::call("aclrtMemPoolSetAttr", body)
@@ -52,10 +53,10 @@ pub unsafe extern "C" fn aclrtMemPoolGetAttr(
     value: *mut c_void,
 ) -> AclError {
     let body = || {
-        ::tenon::support::refuse_null("mem_pool", mem_pool.is_null())?;
+        support::refuse_null("mem_pool", mem_pool.is_null())?;
         let mem_pool = MemPool::from_raw(mem_pool);
-        ::tenon::support::range("value", value.addr(), 1)?;
-        let value = ::tenon::HostPtr::from_ptr(value);
+        support::range("value", value.addr(), 1)?;
+        let value = tenon::HostPtr::from_ptr(value);
         AclPool::rt_mem_pool_read_attr(__instance(), mem_pool, attr, value)
     };
     api::call("aclrtMemPoolGetAttr", body)
@@ -70,8 +71,8 @@ pub unsafe extern "C" fn aclrtMemPoolMallocAsync(
 ) -> AclError {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
-        ::tenon::support::place("dev_ptr", dev_ptr)?;
-        ::tenon::support::refuse_null("mem_pool", mem_pool.is_null())?;
+        support::place("dev_ptr", dev_ptr)?;
+        support::refuse_null("mem_pool", mem_pool.is_null())?;
         let mem_pool = MemPool::from_raw(mem_pool);
         let stream = Stream::from_raw(stream);
         dev_ptr.write(AclPool::rt_mem_pool_malloc_async(__instance(), size, mem_pool, stream)?.as_ptr());
@@ -83,8 +84,8 @@ pub unsafe extern "C" fn aclrtMemPoolMallocAsync(
 /// Frees memory of a pool, in stream order.
 pub unsafe extern "C" fn aclrtMemPoolFreeAsync(ptr: *mut c_void, stream: ffi::aclrtStream) -> AclError {
     let body = || {
-        ::tenon::support::range("ptr", ptr.addr(), 1)?;
-        let ptr = ::tenon::DevicePtr::from_ptr(ptr);
+        support::range("ptr", ptr.addr(), 1)?;
+        let ptr = tenon::DevicePtr::from_ptr(ptr);
         let stream = Stream::from_raw(stream);
         AclPool::rt_mem_pool_free_async(__instance(), ptr, stream)
     };
@@ -97,7 +98,7 @@ pub unsafe extern "C" fn aclrtMemPoolTrimTo(
     min_bytes_to_keep: usize,
 ) -> AclError {
     let body = || {
-        ::tenon::support::refuse_null("mem_pool", mem_pool.is_null())?;
+        support::refuse_null("mem_pool", mem_pool.is_null())?;
         let mem_pool = MemPool::from_raw(mem_pool);
         AclPool::rt_mem_pool_trim_to(__instance(), mem_pool, min_bytes_to_keep)
     };

@@ -5,12 +5,13 @@ use super::api::{
 };
 use super::{__instance, api};
 use core::ffi::c_void;
+use tenon::support;
 
 /// Creates a stream.
 pub unsafe extern "C" fn aclrtCreateStream(stream: *mut ffi::aclrtStream) -> AclError {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
-        ::tenon::support::place("stream", stream)?;
+        support::place("stream", stream)?;
         stream.write(AclStream::rt_create_stream(__instance())?.as_raw());
         Ok(())
     };
@@ -25,7 +26,7 @@ pub unsafe extern "C" fn aclrtCreateStreamWithConfig(
 ) -> AclError {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
-        ::tenon::support::place("stream", stream)?;
+        support::place("stream", stream)?;
         stream.write(AclStream::rt_create_stream_with_config(__instance(), priority, flag)?.as_raw());
         Ok(())
     };
@@ -62,7 +63,7 @@ pub unsafe extern "C" fn aclrtSetStreamConfigOpt(
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
         let handle = StreamConfigHandle::from_raw(handle as *mut _);
-        let attr_value = ::tenon::support::slice("attr_value", attr_value.cast::<u8>(), value_size)?;
+        let attr_value = support::slice("attr_value", attr_value.cast::<u8>(), value_size)?;
         AclStream::rt_set_stream_config_opt(__instance(), handle, attr, attr_value)
     };
     api::call("aclrtSetStreamConfigOpt", body)
@@ -75,7 +76,7 @@ pub unsafe extern "C" fn aclrtCreateStreamV2(
 ) -> AclError {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
-        ::tenon::support::place("stream", stream)?;
+        support::place("stream", stream)?;
         let handle = StreamConfigHandle::from_raw(handle as *mut _);
         stream.write(AclStream::rt_create_stream_v2(__instance(), handle)?.as_raw());
         Ok(())
@@ -127,7 +128,7 @@ pub unsafe extern "C" fn aclrtStreamQuery(stream: ffi::aclrtStream, status: *mut
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
         let stream = Stream::from_raw(stream);
-        ::tenon::support::place("status", status)?;
+        support::place("status", status)?;
         status.write(AclStream::rt_stream_query(__instance(), stream)?);
         Ok(())
     };
@@ -139,7 +140,7 @@ pub unsafe extern "C" fn aclrtStreamGetPriority(stream: ffi::aclrtStream, priori
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
         let stream = Stream::from_raw(stream);
-        ::tenon::support::place("priority", priority)?;
+        support::place("priority", priority)?;
         priority.write(AclStream::rt_stream_get_priority(__instance(), stream)?);
         Ok(())
     };
@@ -151,7 +152,7 @@ pub unsafe extern "C" fn aclrtStreamGetFlags(stream: ffi::aclrtStream, flags: *m
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
         let stream = Stream::from_raw(stream);
-        ::tenon::support::place("flags", flags)?;
+        support::place("flags", flags)?;
         flags.write(AclStream::rt_stream_get_flags(__instance(), stream)?);
         Ok(())
     };
@@ -162,7 +163,7 @@ pub unsafe extern "C" fn aclrtStreamGetFlags(stream: ffi::aclrtStream, flags: *m
 pub unsafe extern "C" fn aclrtStreamWaitEvent(stream: ffi::aclrtStream, event: ffi::aclrtEvent) -> AclError {
     let body = || {
         let stream = Stream::from_raw(stream);
-        ::tenon::support::refuse_null("event", event.is_null())?;
+        support::refuse_null("event", event.is_null())?;
         let event = Event::from_raw(event);
         AclStream::rt_stream_wait_event(__instance(), stream, event)
     };
@@ -177,7 +178,7 @@ pub unsafe extern "C" fn aclrtStreamWaitEventWithTimeout(
 ) -> AclError {
     let body = || {
         let stream = Stream::from_raw(stream);
-        ::tenon::support::refuse_null("event", event.is_null())?;
+        support::refuse_null("event", event.is_null())?;
         let event = Event::from_raw(event);
         AclStream::rt_stream_wait_event_with_timeout(__instance(), stream, event, timeout)
     };
@@ -198,7 +199,7 @@ pub unsafe extern "C" fn aclrtStreamGetId(stream: ffi::aclrtStream, stream_id: *
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
         let stream = Stream::from_raw(stream);
-        ::tenon::support::place("stream_id", stream_id)?;
+        support::place("stream_id", stream_id)?;
         stream_id.write(AclStream::rt_stream_get_id(__instance(), stream)?);
         Ok(())
     };
@@ -209,7 +210,7 @@ pub unsafe extern "C" fn aclrtStreamGetId(stream: ffi::aclrtStream, stream_id: *
 pub unsafe extern "C" fn aclrtGetStreamAvailableNum(stream_count: *mut u32) -> AclError {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
-        ::tenon::support::place("stream_count", stream_count)?;
+        support::place("stream_count", stream_count)?;
         stream_count.write(AclStream::rt_get_stream_available_num(__instance())?);
         Ok(())
     };

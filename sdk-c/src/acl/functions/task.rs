@@ -3,6 +3,7 @@
 use super::api::{AclError, AclTask, MemcpyKind, Stream, ffi};
 use super::{__instance, api};
 use core::ffi::c_void;
+use tenon::support;
 
 /// Copies between addresses that are stored in memory, in stream order.
 #[allow(clippy::too_many_arguments, reason = "the spec has that many")]
@@ -17,10 +18,10 @@ pub unsafe extern "C" fn aclrtMemcpyAsyncWithOffset(
     stream: ffi::aclrtStream,
 ) -> AclError {
     let body = || {
-        ::tenon::support::range("dst", dst.addr(), 1)?;
-        let dst = ::tenon::AnyPtr::from_ptr(dst);
-        ::tenon::support::range("src", src.addr(), 1)?;
-        let src = ::tenon::AnyPtr::from_ptr(src);
+        support::range("dst", dst.addr(), 1)?;
+        let dst = tenon::AnyPtr::from_ptr(dst);
+        support::range("src", src.addr(), 1)?;
+        let src = tenon::AnyPtr::from_ptr(src);
         let stream = Stream::from_raw(stream);
         AclTask::rt_memcpy_async_with_offset(
             __instance(),
@@ -45,12 +46,8 @@ pub unsafe extern "C" fn aclrtNpuGetFloatOverFlowStatus(
     stream: ffi::aclrtStream,
 ) -> AclError {
     let body = || {
-        ::tenon::support::range(
-            "output_addr",
-            output_addr.addr(),
-            ::tenon::support::count("output_size", output_size)?,
-        )?;
-        let output_addr = ::tenon::DevicePtr::from_ptr(output_addr);
+        support::range("output_addr", output_addr.addr(), support::count("output_size", output_size)?)?;
+        let output_addr = tenon::DevicePtr::from_ptr(output_addr);
         let stream = Stream::from_raw(stream);
         AclTask::rt_npu_get_float_over_flow_status(__instance(), output_addr, output_size, check_mode, stream)
     };

@@ -6,6 +6,7 @@ use super::api::{
 };
 use super::{__instance, api};
 use core::ffi::c_void;
+use tenon::support;
 
 /// Reserves a range of addresses.
 pub unsafe extern "C" fn aclrtReserveMemAddress(
@@ -17,8 +18,8 @@ pub unsafe extern "C" fn aclrtReserveMemAddress(
 ) -> AclError {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
-        ::tenon::support::place("vir_ptr", vir_ptr)?;
-        let expect_ptr = ::tenon::AnyPtr::from_ptr(expect_ptr);
+        support::place("vir_ptr", vir_ptr)?;
+        let expect_ptr = tenon::AnyPtr::from_ptr(expect_ptr);
         vir_ptr.write(
             AclVirtualMemory::rt_reserve_mem_address(__instance(), size, alignment, expect_ptr, flags)?
                 .as_ptr(),
@@ -31,7 +32,7 @@ pub unsafe extern "C" fn aclrtReserveMemAddress(
 /// Releases a reserved range of addresses.
 pub unsafe extern "C" fn aclrtReleaseMemAddress(vir_ptr: *mut c_void) -> AclError {
     let body = || {
-        let vir_ptr = ::tenon::AnyPtr::from_ptr(vir_ptr);
+        let vir_ptr = tenon::AnyPtr::from_ptr(vir_ptr);
         AclVirtualMemory::rt_release_mem_address(__instance(), vir_ptr)
     };
     api::call("aclrtReleaseMemAddress", body)
@@ -46,8 +47,8 @@ pub unsafe extern "C" fn aclrtMallocPhysical(
 ) -> AclError {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
-        ::tenon::support::place("handle", handle)?;
-        let prop = ::tenon::support::slice("prop", prop.cast::<PhysicalMemProp>(), 1)?;
+        support::place("handle", handle)?;
+        let prop = support::slice("prop", prop.cast::<PhysicalMemProp>(), 1)?;
         handle.write(AclVirtualMemory::rt_malloc_physical(__instance(), size, prop, flags)?.as_raw());
         Ok(())
     };
@@ -57,7 +58,7 @@ pub unsafe extern "C" fn aclrtMallocPhysical(
 /// Frees physical memory.
 pub unsafe extern "C" fn aclrtFreePhysical(handle: ffi::aclrtDrvMemHandle) -> AclError {
     let body = || {
-        ::tenon::support::refuse_null("handle", handle.is_null())?;
+        support::refuse_null("handle", handle.is_null())?;
         let handle = DrvMemHandle::from_raw(handle);
         AclVirtualMemory::rt_free_physical(__instance(), handle)
     };
@@ -73,8 +74,8 @@ pub unsafe extern "C" fn aclrtMapMem(
     flags: u64,
 ) -> AclError {
     let body = || {
-        let vir_ptr = ::tenon::AnyPtr::from_ptr(vir_ptr);
-        ::tenon::support::refuse_null("handle", handle.is_null())?;
+        let vir_ptr = tenon::AnyPtr::from_ptr(vir_ptr);
+        support::refuse_null("handle", handle.is_null())?;
         let handle = DrvMemHandle::from_raw(handle);
         AclVirtualMemory::rt_map_mem(__instance(), vir_ptr, size, offset, handle, flags)
     };
@@ -84,7 +85,7 @@ pub unsafe extern "C" fn aclrtMapMem(
 /// Unmaps physical memory.
 pub unsafe extern "C" fn aclrtUnmapMem(vir_ptr: *mut c_void) -> AclError {
     let body = || {
-        let vir_ptr = ::tenon::AnyPtr::from_ptr(vir_ptr);
+        let vir_ptr = tenon::AnyPtr::from_ptr(vir_ptr);
         AclVirtualMemory::rt_unmap_mem(__instance(), vir_ptr)
     };
     api::call("aclrtUnmapMem", body)
@@ -98,8 +99,8 @@ pub unsafe extern "C" fn aclrtMemGetAllocationGranularity(
 ) -> AclError {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
-        let prop = ::tenon::support::slice("prop", prop.cast::<PhysicalMemProp>(), 1)?;
-        ::tenon::support::place("granularity", granularity)?;
+        let prop = support::slice("prop", prop.cast::<PhysicalMemProp>(), 1)?;
+        support::place("granularity", granularity)?;
         granularity.write(AclVirtualMemory::rt_mem_get_allocation_granularity(__instance(), prop, option)?);
         Ok(())
     };
@@ -115,8 +116,8 @@ pub unsafe extern "C" fn aclrtMemSetAccess(
 ) -> AclError {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
-        let vir_ptr = ::tenon::AnyPtr::from_ptr(vir_ptr);
-        let desc = ::tenon::support::slice("desc", desc.cast::<MemAccessDesc>(), count)?;
+        let vir_ptr = tenon::AnyPtr::from_ptr(vir_ptr);
+        let desc = support::slice("desc", desc.cast::<MemAccessDesc>(), count)?;
         AclVirtualMemory::rt_mem_set_access(__instance(), vir_ptr, size, desc)
     };
     api::call("aclrtMemSetAccess", body)
@@ -130,9 +131,9 @@ pub unsafe extern "C" fn aclrtMemGetAccess(
 ) -> AclError {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
-        let vir_ptr = ::tenon::AnyPtr::from_ptr(vir_ptr);
-        let location = ::tenon::support::slice("location", location.cast::<MemLocation>(), 1)?;
-        ::tenon::support::place("flag", flag)?;
+        let vir_ptr = tenon::AnyPtr::from_ptr(vir_ptr);
+        let location = support::slice("location", location.cast::<MemLocation>(), 1)?;
+        support::place("flag", flag)?;
         flag.write(AclVirtualMemory::rt_mem_get_access(__instance(), vir_ptr, location)?);
         Ok(())
     };
@@ -146,8 +147,8 @@ pub unsafe extern "C" fn aclrtMemRetainAllocationHandle(
 ) -> AclError {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
-        let vir_ptr = ::tenon::AnyPtr::from_ptr(vir_ptr);
-        ::tenon::support::place("handle", handle)?;
+        let vir_ptr = tenon::AnyPtr::from_ptr(vir_ptr);
+        support::place("handle", handle)?;
         handle.write(AclVirtualMemory::rt_mem_retain_allocation_handle(__instance(), vir_ptr)?.as_raw());
         Ok(())
     };
@@ -161,9 +162,9 @@ pub unsafe extern "C" fn aclrtMemGetAllocationPropertiesFromHandle(
 ) -> AclError {
     // SAFETY: the arguments are as the interface says. They are checked as far as possible.
     let body = || unsafe {
-        ::tenon::support::refuse_null("handle", handle.is_null())?;
+        support::refuse_null("handle", handle.is_null())?;
         let handle = DrvMemHandle::from_raw(handle);
-        ::tenon::support::place("prop", prop)?;
+        support::place("prop", prop)?;
         prop.write(AclVirtualMemory::rt_mem_get_allocation_properties_from_handle(__instance(), handle)?);
         Ok(())
     };

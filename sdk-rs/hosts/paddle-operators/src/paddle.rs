@@ -6,7 +6,7 @@ use core::ffi::{c_char, c_void};
 use core::{mem, ptr};
 
 /// A status with a message.
-pub type Error = ::tenon::Error<device::Status>;
+pub type Error = tenon::Error<device::Status>;
 
 /// The result of a function of this interface.
 pub type Result<T> = core::result::Result<T, Error>;

@@ -7,7 +7,7 @@ use crate::emit::rust::context::Context;
 use crate::emit::rust::names;
 use crate::emit::rust::types::api_type::value;
 pub use crate::model::{Form, Output};
-use crate::model::{Function, InterfaceKind, Length, Param, ParamId, ResultKind, Ty};
+use crate::model::{Function, InterfaceKind, Length, Param, ParamId, ResultKind, Ty, TypeKind};
 
 /// Returns the type of a parameter in a signature; `None` if it is not in the signature.
 pub fn parameter_type(context: Context, param: &Param, form: &Form) -> Option<TokenStream> {
@@ -137,5 +137,17 @@ pub fn return_type(context: Context, function: &Function) -> Option<TokenStream>
         Some(quote!(Result<#inner>))
     } else {
         (!is_empty()).then(|| result_type(context, function))
+    }
+}
+
+/// Emits the result of a function without a status that was not called.
+pub fn default_value(context: Context, result: &ResultKind) -> TokenStream {
+    let ResultKind::Value(result) = result else { return quote!(()) };
+    let ty = value(context, result.ty, result.space);
+    match (result.ty, context.spec.kind(result.ty)) {
+        (Ty::String, _) => quote!(c""),
+        (Ty::Pointer, _) | (_, Some(TypeKind::Handle { .. })) => quote!(#ty::NULL),
+        (_, Some(TypeKind::Id { .. } | TypeKind::Enum { .. })) => quote!(#ty(0)),
+        _ => quote!(::core::default::Default::default()),
     }
 }

@@ -4,10 +4,9 @@ use crate::emit::rust::types::raw_types;
 use proc_macro2::{Ident, TokenStream};
 use quote::quote;
 
-use super::layer::default_value;
 use super::signature::{self, for_each_signature, signatures};
 use crate::emit::rust::context::Context;
-use crate::emit::rust::method::form::{Form, Output, assemble, outputs};
+use crate::emit::rust::method::form::{Form, Output, assemble, default_value, outputs};
 use crate::emit::rust::method::pieces::to_raw;
 use crate::emit::rust::method::traits;
 use crate::emit::rust::names;

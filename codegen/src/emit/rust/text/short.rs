@@ -202,8 +202,9 @@ fn collect(tokens: TokenStream, names: &mut BTreeSet<String>) {
             index += length;
             continue;
         }
-        // The traits in `derive` are macros.
-        let is_derive = matches!(&tokens[index], TokenTree::Ident(ident) if ident == "derive");
+        // The traits in `derive` are macros, and the marker of a list is the absolute path of one.
+        let names_macros =
+            matches!(&tokens[index], TokenTree::Ident(ident) if ident == "derive" || ident == "__list");
         match &tokens[index] {
             TokenTree::Ident(ident) => {
                 names.insert(ident.to_string());
@@ -211,7 +212,7 @@ fn collect(tokens: TokenStream, names: &mut BTreeSet<String>) {
             TokenTree::Group(group) => collect(group.stream(), names),
             _ => {}
         }
-        index += if is_derive { 2 } else { 1 };
+        index += if names_macros { 2 } else { 1 };
     }
 }
 

@@ -11,7 +11,7 @@ pub use self::symbols::*;
 pub use self::types::*;
 
 /// A status with a message.
-pub type Error = ::tenon::Error<DnnlStatus>;
+pub type Error = tenon::Error<DnnlStatus>;
 
 /// The result of a function of this interface.
 pub type Result<T> = core::result::Result<T, Error>;

@@ -56,7 +56,7 @@ impl core::fmt::Debug for DnnlStatus {
     }
 }
 
-impl ::tenon::StatusCode for DnnlStatus {
+impl tenon::StatusCode for DnnlStatus {
     const SUCCESS: Self = Self::SUCCESS;
     const INVALID_ARGUMENT: Self = Self::INVALID_ARGUMENTS;
     const UNSUPPORTED: Self = Self::UNIMPLEMENTED;
