@@ -1,5 +1,7 @@
 //! The files of a spec, and places in them.
 
+use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// Index of a [`SourceFile`] in [`Sources`].
@@ -127,5 +129,40 @@ impl Files for Folder {
             .collect();
         names.sort();
         names
+    }
+}
+
+/// A spec in a folder, with the paths that were asked for.
+#[derive(Debug)]
+pub struct Recorded {
+    folder: Folder,
+    paths: RefCell<BTreeSet<PathBuf>>,
+}
+
+impl Recorded {
+    /// Records the paths of a folder.
+    pub fn new(folder: Folder) -> Self {
+        Recorded { folder, paths: RefCell::default() }
+    }
+
+    /// Returns the files that were read, also those that do not exist, and the folders that were listed.
+    pub fn into_paths(self) -> BTreeSet<PathBuf> {
+        self.paths.into_inner()
+    }
+}
+
+impl Files for Recorded {
+    fn read(&self, path: &str) -> std::io::Result<String> {
+        self.paths.borrow_mut().insert(self.folder.root.join(path));
+        self.folder.read(path)
+    }
+
+    fn display(&self, path: &str) -> PathBuf {
+        self.folder.display(path)
+    }
+
+    fn list(&self, folder: &str) -> Vec<String> {
+        self.paths.borrow_mut().insert(self.folder.root.join(folder));
+        self.folder.list(folder)
     }
 }

@@ -38,6 +38,25 @@ pub(super) fn read(root: &Path, place: &OutputPlace) -> Result<Exports, ExportsE
     Ok(exports)
 }
 
+/// Returns the files and folders that [`read`] may read: the settings, and all below the folder of the crate's root.
+pub(super) fn sources(root: &Path, place: &OutputPlace) -> Vec<PathBuf> {
+    let mut paths = vec![root.join(place.read("config"))];
+    let mut folders: Vec<PathBuf> =
+        root.join(place.read("from")).parent().map(Path::to_owned).into_iter().collect();
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(&folder).into_iter().flatten().flatten() {
+            let path = entry.path();
+            if path.is_dir() {
+                folders.push(path);
+            } else {
+                paths.push(path);
+            }
+        }
+        paths.push(folder);
+    }
+    paths
+}
+
 /// Reformats the output of cbindgen like the other headers: comments that fit on a line are on one, say
 /// what is brief, and do not mention Rust; the star of a pointer is next to its type.
 fn tidy(written: &str) -> String {

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use clap::Args;
 use serde_json::json;
@@ -10,10 +10,11 @@ use serde_json::json;
 use super::table::Table;
 use super::{Answer, Common, DONE, Failure, Format, REFUSED, exports, folder_name, places};
 use crate::diagnostic::Diagnostic;
+use crate::emit::rust::rustfmt;
 use crate::emit::{self, EmitError, Inputs};
 use crate::grammar::outputs;
-use crate::out::{Difference, Edits, Fate, FileMap, OutputError, Report, Target};
-use crate::source::{Folder, LONGEST_FILE};
+use crate::out::{Difference, Edits, Fate, FileMap, LastRun, OutputError, Report, Setting, Target, record};
+use crate::source::{Folder, LONGEST_FILE, Recorded};
 use crate::text::count;
 use crate::{CheckedSpec, InvalidSpec};
 
@@ -64,35 +65,53 @@ impl Clock {
 
 pub(super) fn run(common: &Common, options: &Options) -> Result<Answer, Failure> {
     let mut clock = Clock { start: Instant::now(), steps: Vec::new() };
+    let start = SystemTime::now();
     let folder = common.folder()?;
+    let root = match &options.out {
+        Some(out) => out.clone(),
+        None => beside(&folder),
+    };
+    let setting = setting(&root, &folder);
+    let last_run = LastRun::read(&setting);
+    // Other answers tell more than that nothing changed.
+    if common.format == Format::Text
+        && !options.verbose
+        && let Some(run) = &last_run
+        && run.is_current()
+    {
+        return Ok(nothing_changed(options, run, &clock));
+    }
     clock.step("read and check");
-    let loaded = match crate::load(&Folder::new(&folder)) {
+    let spec_files = Recorded::new(Folder::new(&folder));
+    let loaded = match crate::load(&spec_files) {
         Ok(loaded) => loaded,
         Err(mistakes) => {
             common.show_mistakes(&mistakes, "nothing was written");
             return Ok(Answer::refused());
         }
     };
+    let mut read = spec_files.into_paths();
     clock.step("emit");
-    let root = match &options.out {
-        Some(out) => out.clone(),
-        None => beside(&folder),
-    };
     let summary = match loaded.spec.outputs.place(&outputs::SUMMARY) {
         Some(place) => {
             let path = root.join(place.read("template"));
             let text = tenon_files::read_text(&path, LONGEST_FILE);
+            read.insert(path.clone());
             Some(text.map_err(|source| Failure::Template { path, source: source.into() })?)
         }
         None => None,
     };
-    let exports =
-        loaded.spec.outputs.place(&outputs::EXPORTS).map(|place| exports::read(&root, place)).transpose()?;
+    let place = loaded.spec.outputs.place(&outputs::EXPORTS);
+    let exports = place.map(|place| exports::read(&root, place)).transpose()?;
+    if let Some(place) = place {
+        read.extend(exports::sources(&root, place));
+    }
     let inputs = Inputs {
         loaded: &loaded,
         folder: &folder_name(&folder),
         summary: summary.as_deref(),
         exports: exports.as_ref(),
+        last_run: last_run.as_ref(),
     };
     let emitted = if options.check { emit::emit_committed(&inputs) } else { emit::emit(&inputs) };
     let files = match emitted {
@@ -113,7 +132,10 @@ pub(super) fn run(common: &Common, options: &Options) -> Result<Answer, Failure>
             .map(|differences| differences_found(common, &files, &differences, &loaded.spec.command, &clock))
     } else {
         let edits = if options.overwrite { Edits::Replace } else { Edits::Refuse };
-        files.write(&target, edits).map(|reports| written(common, options, &files, reports, &clock))
+        files.write(&target, edits).map(|reports| {
+            record(&setting, &target, &files, &read, start);
+            written(common, options, &files, reports, &clock)
+        })
     };
     match answer {
         Err(OutputError::Blocked(obstacles)) => match places::outside(&files, &obstacles) {
@@ -122,6 +144,19 @@ pub(super) fn run(common: &Common, options: &Options) -> Result<Answer, Failure>
         },
         answer => Ok(answer?),
     }
+}
+
+/// Describes what a run depends on beside the files that it reads.
+fn setting(root: &Path, folder: &Path) -> Setting {
+    let mut programs: Vec<PathBuf> = std::env::current_exe().into_iter().collect();
+    programs.extend(rustfmt::files());
+    let variables = rustfmt::VARIABLES.iter().map(|name| {
+        let value = std::env::var_os(name).unwrap_or_default();
+        format!("{name}={}", value.to_string_lossy())
+    });
+    let mut values: Vec<String> = variables.collect();
+    values.push(folder_name(folder));
+    Setting::new(root, folder, &values, &programs)
 }
 
 /// Shows errors in the places of outputs.
@@ -165,7 +200,7 @@ fn written(
         return Answer::json(&value, DONE);
     }
     let mut table = Table::new(&["", "", ""]);
-    for line in lines {
+    for line in lines.into_iter().filter(|line| options.verbose || line.fate != Fate::Unchanged) {
         table.row([line.fate.word().to_owned(), line.path, line.note]);
     }
     let mut text = table.render();
@@ -174,9 +209,21 @@ fn written(
             let _ = writeln!(text, "{:>9.1} ms  {name}", time.as_secs_f64() * 1e3);
         }
     }
-    let total = milliseconds(clock.total());
-    let _ = writeln!(text, "{}, {unchanged} unchanged, {total} ms", count(outputs, "output"));
+    text += &sum(outputs, unchanged, clock);
     Answer::done(text)
+}
+
+fn sum(outputs: usize, unchanged: usize, clock: &Clock) -> String {
+    format!("{}, {unchanged} unchanged, {} ms\n", count(outputs, "output"), milliseconds(clock.total()))
+}
+
+fn up_to_date(outputs: usize, clock: &Clock) -> String {
+    format!("{}, all up to date, {} ms\n", count(outputs, "output"), milliseconds(clock.total()))
+}
+
+fn nothing_changed(options: &Options, run: &LastRun, clock: &Clock) -> Answer {
+    let (all, committed) = run.outputs();
+    Answer::done(if options.check { up_to_date(committed, clock) } else { sum(all, all, clock) })
 }
 
 fn differences_found(
@@ -197,8 +244,7 @@ fn differences_found(
     }
     let mut text: String = differences.iter().map(difference_text).collect();
     if differences.is_empty() {
-        let outputs = count(files.committed().count(), "output");
-        let _ = writeln!(text, "{outputs}, all up to date, {total} ms");
+        text += &up_to_date(files.committed().count(), clock);
     } else {
         let verb = if differences.len() == 1 { "differs" } else { "differ" };
         let files = count(differences.len(), "file");

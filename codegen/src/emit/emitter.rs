@@ -7,7 +7,7 @@ use crate::CheckedSpec;
 use crate::exports::Exports;
 use crate::grammar::outputs::OutputKind;
 use crate::model::{OutputPlace, Spec};
-use crate::out::{DuplicatePath, Output};
+use crate::out::{DuplicatePath, LastRun, Output};
 use crate::yaml::shape::Shape;
 
 /// One kind of output.
@@ -82,6 +82,8 @@ pub struct Inputs<'a> {
     pub summary: Option<&'a str>,
     /// The hand-written exports, if `outputs.exports` names a crate.
     pub exports: Option<&'a Exports>,
+    /// The run before, whose formatted texts can be used again.
+    pub last_run: Option<&'a LastRun>,
 }
 
 /// The input of an emitter.

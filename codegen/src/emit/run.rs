@@ -9,7 +9,7 @@ use super::registry::EMITTERS;
 use super::rust::rustfmt;
 use super::stamp::Stamp;
 use crate::grammar;
-use crate::out::{FileMap, Output};
+use crate::out::{FileMap, Hash, LastRun, Output};
 use crate::output_path;
 
 /// Writes every output that the spec asks for.
@@ -49,7 +49,7 @@ fn emit_some(inputs: &Inputs, wanted: impl Fn(&str) -> bool) -> Result<FileMap, 
             outputs.push((emitter, Output { path, uncommitted, ..output }, place.path.span));
         }
     }
-    format(outputs.iter_mut().map(|(emitter, output, _)| (*emitter, output)))?;
+    format(outputs.iter_mut().map(|(emitter, output, _)| (*emitter, output)), inputs.last_run)?;
     let mut files = FileMap::default();
     for (_, output, span) in outputs {
         files.add(output, span)?;
@@ -57,11 +57,27 @@ fn emit_some(inputs: &Inputs, wanted: impl Fn(&str) -> bool) -> Result<FileMap, 
     Ok(files)
 }
 
-/// Formats the Rust outputs of emitters, a part of them in each thread.
-fn format<'a>(outputs: impl Iterator<Item = (&'a Registered, &'a mut Output)>) -> Result<(), EmitError> {
+/// Formats the Rust outputs of emitters, a part of them in each thread. Those that were the same before the last run
+/// formatted them get the same text again.
+fn format<'a>(
+    outputs: impl Iterator<Item = (&'a Registered, &'a mut Output)>,
+    last_run: Option<&LastRun>,
+) -> Result<(), EmitError> {
     let is_formatted =
         |(emitter, output): &(&Registered, &mut Output)| !emitter.is_compact && output.path.ends_with(".rs");
+    let is_new = |output: &mut &mut Output| {
+        let unformatted = Hash::of(output.text.as_bytes());
+        output.unformatted = Some(unformatted);
+        match last_run.and_then(|run| run.formatted(&output.path, unformatted)) {
+            Some(text) => {
+                output.text = text;
+                false
+            }
+            None => true,
+        }
+    };
     let mut outputs: Vec<_> = outputs.filter(is_formatted).map(|(_, output)| output).collect();
+    outputs.retain_mut(is_new);
     // Each part takes about the same time.
     outputs.sort_by_key(|output| output.text.len());
     let threads = rayon::current_num_threads();

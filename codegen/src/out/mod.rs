@@ -6,6 +6,7 @@
 
 mod disk;
 mod hash;
+mod last_run;
 mod manifest;
 mod obstacle;
 mod plan;
@@ -16,6 +17,7 @@ mod write;
 use std::collections::BTreeMap;
 
 pub use hash::{Fnv, Hash};
+pub use last_run::{LastRun, Setting, record};
 pub use obstacle::{Obstacle, Reason};
 pub use plan::{Difference, Edits};
 pub use report::{Fate, Report};
@@ -40,12 +42,21 @@ pub struct Output {
     pub minor: bool,
     /// True if version control ignores it.
     pub uncommitted: bool,
+    /// The hash of the text before a formatter changed it; `None`: none does.
+    pub unformatted: Option<Hash>,
 }
 
 impl Output {
     /// Creates an output that is reported on a separate line.
     pub fn new(path: impl Into<String>, text: impl Into<String>, note: impl Into<String>) -> Self {
-        Output { path: path.into(), text: text.into(), note: note.into(), minor: false, uncommitted: false }
+        Output {
+            path: path.into(),
+            text: text.into(),
+            note: note.into(),
+            minor: false,
+            uncommitted: false,
+            unformatted: None,
+        }
     }
 
     /// Creates an output that is reported together with the others of its folder.

@@ -42,7 +42,7 @@ pub fn headers(mut spec: Spec, folder: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(folder);
     spec.outputs.places.retain(|place| ["header", "c_operators"].contains(&place.key));
     let loaded = CheckedSpec { spec, sources: codegen::source::Sources::default() };
-    let inputs = Inputs { loaded: &loaded, folder: "spec", summary: None, exports: None };
+    let inputs = Inputs { loaded: &loaded, folder: "spec", summary: None, exports: None, last_run: None };
     let files = emit(&inputs).expect("the outputs can be emitted");
     write(
         &files,

@@ -96,7 +96,8 @@ pub fn run(data: &[u8]) {
         // The outputs of the real spec would take most of the time, and its entries are of no other kind.
         Ok(_) if is_over_real(&input) => {}
         Ok(loaded) => {
-            let inputs = Inputs { loaded: &loaded, folder: "spec", summary: None, exports: None };
+            let inputs =
+                Inputs { loaded: &loaded, folder: "spec", summary: None, exports: None, last_run: None };
             if let Err(error) = emit(&inputs) {
                 panic!("a spec that keeps every rule cannot be written: {error}");
             }

@@ -2,12 +2,14 @@
 
 mod left_out;
 mod pipe;
+mod processor;
 mod program;
 #[cfg(feature = "stub-device")]
 mod stub_device;
 
 pub use left_out::leave_out;
 pub use pipe::make_pipe;
+pub use processor::{processor_time, processor_time_of_children};
 pub use program::install;
 #[cfg(feature = "stub-device")]
 pub use stub_device::RequiredFunctions;

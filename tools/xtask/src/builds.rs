@@ -1,12 +1,12 @@
 //! Measures what the builds of users cost: the processor time of cargo and of the compilers that it starts, from clean.
 
 use std::fs;
-use std::mem::MaybeUninit;
 use std::path::PathBuf;
-use std::time::Duration;
+
+use tenon_testing::processor_time_of_children;
 
 use crate::failure::{Failure, at};
-use crate::process::{processor_time, step};
+use crate::process::step;
 use crate::project;
 
 /// The builds in their order: what they make, the folder that they share, and the arguments of cargo. A build finds what
@@ -36,20 +36,9 @@ pub fn run(options: &Options) -> Result<(), Failure> {
     }
     println!("processor  build");
     for (what, folder, arguments) in BUILDS {
-        let before = of_children();
+        let before = processor_time_of_children();
         cargo().args(arguments).env("CARGO_TARGET_DIR", builds.join(folder)).quietly().read()?;
-        println!("{:>7} s  {what}", of_children().saturating_sub(before).as_secs());
+        println!("{:>7} s  {what}", processor_time_of_children().saturating_sub(before).as_secs());
     }
     fs::remove_dir_all(&builds).map_err(at(&builds))
-}
-
-/// Returns the processor time of all programs that this one has waited for, and of those that they have waited for.
-fn of_children() -> Duration {
-    let mut usage = MaybeUninit::<libc::rusage>::zeroed();
-    // SAFETY: the address is that of a struct of this type, which the function fills; zero is a value of it, too.
-    let usage = unsafe {
-        libc::getrusage(libc::RUSAGE_CHILDREN, usage.as_mut_ptr());
-        usage.assume_init()
-    };
-    processor_time(&usage)
 }

@@ -4,7 +4,6 @@ use std::ffi::OsStr;
 use std::io;
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::time::Duration;
 
 use crate::failure::Failure;
 use crate::project;
@@ -34,15 +33,6 @@ pub fn step(program: impl AsRef<OsStr>) -> Step {
 /// Creates a step that runs the same cargo that started this command.
 pub fn cargo() -> Step {
     step(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
-}
-
-/// Returns the time that the processor spent on what the system measured.
-pub fn processor_time(usage: &libc::rusage) -> Duration {
-    let time = |time: libc::timeval| {
-        let seconds = u64::try_from(time.tv_sec).unwrap_or_default();
-        Duration::from_secs(seconds) + Duration::from_micros(u64::try_from(time.tv_usec).unwrap_or_default())
-    };
-    time(usage.ru_utime) + time(usage.ru_stime)
 }
 
 impl Step {

@@ -235,7 +235,8 @@ impl World {
         fs::write(&kit, lines.collect::<String>()).expect("the folder for tests can be written");
 
         let loaded = codegen::load(&Folder::new(&folder)).ok()?;
-        let inputs = Inputs { loaded: &loaded, folder: SPECS[spec], summary: None, exports: None };
+        let inputs =
+            Inputs { loaded: &loaded, folder: SPECS[spec], summary: None, exports: None, last_run: None };
         let files = emit(&inputs).expect("a spec that keeps every rule can be emitted");
         Some((files, Target::new(&self.root(), &folder, &loaded.spec.project, &loaded.spec.command)))
     }

@@ -65,8 +65,8 @@ fn former_output_goes_and_an_edited_one_stays() {
     project.edit("spec/spec.yaml", "  rust: rust\n", "");
     let said = project.run(&[]);
     assert_eq!(said.code, 0, "{}", said.err);
-    assert!(said.out.contains("removed    rust/sensor_log.rs"), "{}", said.out);
-    assert!(said.out.contains("left       rust/sensor_bus.rs"), "{}", said.out);
+    assert!(said.out.contains("removed  rust/sensor_log.rs"), "{}", said.out);
+    assert!(said.out.contains("left     rust/sensor_bus.rs"), "{}", said.out);
     assert!(!project.path("rust/sensor_log.rs").exists());
     assert!(project.read("rust/sensor_bus.rs").starts_with("// mine"));
     // The file now belongs to the user.

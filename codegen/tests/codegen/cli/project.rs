@@ -104,11 +104,11 @@ impl Project {
         self.write(MANIFEST, &format!("{manifest}{} {path}\n", Hash::of(text.as_bytes())));
     }
 
-    /// Reads every file below the folder except the spec's: its bytes, or the target of a link.
+    /// Reads every file below the folder except the spec's and the records of runs: its bytes, or the target of a link.
     pub fn files(&self) -> BTreeMap<String, Vec<u8>> {
         let mut files = BTreeMap::new();
         collect(&self.root, &self.root, &mut files);
-        files.retain(|path, _| !path.starts_with("spec/"));
+        files.retain(|path, _| !path.starts_with("spec/") && !path.starts_with(".codegen/cache"));
         files
     }
 }

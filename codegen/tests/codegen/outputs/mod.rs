@@ -24,7 +24,7 @@ mod statuses;
 fn outputs(folder: &Path, root: &Path) -> (FileMap, Target) {
     let spec = folder.join("spec");
     let loaded = load(&Folder::new(&spec));
-    let inputs = Inputs { loaded: &loaded, folder: "spec", summary: None, exports: None };
+    let inputs = Inputs { loaded: &loaded, folder: "spec", summary: None, exports: None, last_run: None };
     let files = emit(&inputs).expect("the outputs can be emitted");
     (files, Target::new(root, &spec, &loaded.spec.project, &loaded.spec.command))
 }

@@ -90,7 +90,7 @@ fn outputs(names: &[String], classes: &[String], folder: &Path) -> (FileMap, Tar
     let texts = [("spec.yaml", SPEC), ("gadget/interface.yaml", INTERFACE), ("gadget/core.yaml", &text)];
     let texts = texts.map(|(path, text)| (path.to_owned(), text.to_owned()));
     let loaded = load(&Texts(texts.into_iter().collect(), Default::default()));
-    let inputs = Inputs { loaded: &loaded, folder: "spec", summary: None, exports: None };
+    let inputs = Inputs { loaded: &loaded, folder: "spec", summary: None, exports: None, last_run: None };
     let files = emit(&inputs).expect("the outputs can be emitted");
     let target = Target::new(folder, &data("export/spec"), &loaded.spec.project, &loaded.spec.command);
     (files, target)

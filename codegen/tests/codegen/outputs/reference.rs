@@ -21,8 +21,14 @@ fn reference(project: &Path) -> FileMap {
         .map(|place| project.join(place.read("template")));
     let summary = template.map(|path| std::fs::read_to_string(path).expect("the template is there"));
     loaded.spec.outputs.places.retain(|place| ["reference", "summary"].contains(&place.key));
-    emit(&Inputs { loaded: &loaded, folder: "spec", summary: summary.as_deref(), exports: None })
-        .expect("the outputs can be emitted")
+    emit(&Inputs {
+        loaded: &loaded,
+        folder: "spec",
+        summary: summary.as_deref(),
+        exports: None,
+        last_run: None,
+    })
+    .expect("the outputs can be emitted")
 }
 
 /// Runs the command, which also reads the exports that are written by hand.

@@ -15,9 +15,9 @@ use super::parts::{Lane, Part};
 use super::report::{Done, Report};
 use crate::failure::{Failure, at};
 use crate::packages;
-use crate::process::processor_time;
 use crate::project;
 use crate::tools::left_out;
+use tenon_testing::processor_time;
 
 /// Runs parts, each after the parts that it needs. A failed part does not stop the others.
 ///

@@ -3,7 +3,9 @@
 //!
 //! A process formats many files: each is a module of one text, and the width allows for its margin.
 
+use std::ffi::OsString;
 use std::io::Write;
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use super::file;
@@ -21,6 +23,34 @@ const HEAD: &str = "mod __file {";
 
 /// The line after a file.
 const END: &str = "}";
+
+/// The environment variables that choose the formatter, the last one through rustup.
+pub const VARIABLES: [&str; 2] = ["RUSTFMT", "RUSTUP_TOOLCHAIN"];
+
+/// Returns the files that decide what the formatter writes: the program itself, and what rustup keeps of toolchains if the
+/// program is rustup.
+pub fn files() -> Vec<PathBuf> {
+    let folders = std::env::var_os("PATH").unwrap_or_default();
+    let program =
+        std::env::split_paths(&folders).map(|folder| folder.join(program())).find(|path| path.is_file());
+    let home = std::env::var_os("RUSTUP_HOME")
+        .map(PathBuf::from)
+        .or_else(|| std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".rustup")));
+    let mut files: Vec<PathBuf> = program.into_iter().collect();
+    if let Some(home) = home {
+        files.push(home.join("settings.toml"));
+        let toolchains = std::fs::read_dir(home.join("toolchains")).into_iter().flatten().flatten();
+        let mut formatters: Vec<_> = toolchains.map(|entry| entry.path().join("bin/rustfmt")).collect();
+        formatters.sort();
+        files.append(&mut formatters);
+    }
+    files
+}
+
+/// Returns the formatter, by the name that cargo and editors know, too.
+fn program() -> OsString {
+    std::env::var_os("RUSTFMT").unwrap_or_else(|| "rustfmt".into())
+}
 
 /// Formats some outputs in place.
 ///
@@ -44,9 +74,7 @@ pub fn format(mut outputs: Vec<&mut Output>) -> Result<(), EmitError> {
 /// Returns the text as rustfmt prints it.
 fn run(text: &str) -> Result<String, EmitError> {
     let width = format!("max_width={},use_small_heuristics=Max,newline_style=Unix", WIDTH + MARGIN.len());
-    // The name that cargo and editors know, too.
-    let program = std::env::var_os("RUSTFMT").unwrap_or_else(|| "rustfmt".into());
-    let mut child = Command::new(program)
+    let mut child = Command::new(program())
         .args(["--edition", "2024", "--config", &width])
         // The settings of the folder are those of its owner.
         .current_dir(std::env::temp_dir())
