@@ -87,6 +87,7 @@ const DESCRIPTIONS: &[Rule] = &[
     Rule::Interface(releases::check_types_are_there),
     Rule::Function(releases::check_absent_is_given),
     Rule::Param(releases::check_absent_is_of_use),
+    Rule::Param(releases::check_member_differs),
     Rule::Param(releases::check_absent_fits),
     Rule::Interface(releases::check_hosts),
     Rule::Function(functions::check_required_has_no_fallback),

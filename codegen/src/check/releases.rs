@@ -96,6 +96,28 @@ pub(super) fn check_absent_is_given(check: &Check, function: &Function) {
     }
 }
 
+/// Checks that a parameter or a field exists in fewer releases than what it belongs to.
+pub(super) fn check_member_differs(check: &Check, list: ParamList, param: &Param) {
+    let (name, around) = match list.of {
+        ParamsOf::Function(function) => (&function.name, function.availability),
+        ParamsOf::Callback(ty) | ParamsOf::Struct(ty) => (&ty.name, ty.availability),
+    };
+    let is_early =
+        matches!((param.availability.since, around.since), (Some(own), Some(of_all)) if own <= of_all);
+    let is_late =
+        matches!((param.availability.until, around.until), (Some(own), Some(of_all)) if own >= of_all);
+    for key in [("since", is_early), ("until", is_late)].into_iter().filter(|(_, is)| *is).map(|(key, _)| key)
+    {
+        let end = if key == "since" { "older" } else { "newer" };
+        let message =
+            format!("`{}` is in no {end} release, because `{}` is not", param.name.value, name.value);
+        Diagnostic::new(Code::AlwaysThere, param.places.span(key), message)
+            .label("leave this out")
+            .related(name.span, "it belongs to this")
+            .report(check);
+    }
+}
+
 fn is_given(param: &Param) -> bool {
     match param.dir {
         Direction::In | Direction::InOut => true,

@@ -233,6 +233,10 @@ catalogue! {
         "A host has one kernel of a name for an element type. `until` of one form and `since` of the next separate their releases, and `types` their element types.";
     NoFailure = 104, "a status type has a value for failures",
         "Generated code returns it for a null argument, a missing function or a panic; `means` names the value for each case.";
+    Unused = 105, "what is computed is used",
+        "A part of `where` is in a formula, the result of a step in a later one, `dout` in a gradient, and `left` and `right` in a step of a reduction. What nothing uses is usually a misspelled name.";
+    AlwaysThere = 106, "`since` and `until` state a difference",
+        "What exists since the first release, until the newest one, or as long as the function that it belongs to, has no such key. An `until` of the newest release would remove it from the next one.";
 }
 
 impl std::fmt::Display for Code {

@@ -226,6 +226,13 @@ impl Expr {
         }
     }
 
+    /// Returns true if the variable is in the expression.
+    pub fn uses(&self, variable: Variable) -> bool {
+        let mut is_used = false;
+        self.visit(&mut |expr| is_used |= expr.variable() == Some(variable));
+        is_used
+    }
+
     /// Visits the expression and everything in it.
     pub fn visit(&self, visitor: &mut impl FnMut(&Expr)) {
         visitor(self);

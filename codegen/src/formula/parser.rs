@@ -285,9 +285,11 @@ impl<'a> Parser<'a> {
         let known = self.scope.names.iter().map(|name| name.text.as_str());
         match nearest(text, known.clone()) {
             Some(near) => format!("did you mean `{near}`?"),
-            None => {
-                format!("there are {}", quoted(known).join(", "))
-            }
+            None => match quoted(known).as_slice() {
+                [] => String::new(),
+                [one] => format!("there is {one}"),
+                known => format!("there are {}", known.join(", ")),
+            },
         }
     }
 

@@ -260,7 +260,7 @@ shapes! {
         /// API → the name of the same function there.
         analogue: optional(Map(&Line)),
         /// Of an interface with `sdk`: what calls it in the Python package, such as `Stream.synchronize`.
-        method: optional(Line),
+        method: optional(Dotted),
         /// Its form in the Python package; default: not in the package.
         python: optional(Shape(&PYTHON_FUNCTION)),
         /// Kind `export`: the steps that compute it with operators, such as `out = add(input, other)`.

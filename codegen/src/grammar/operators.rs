@@ -44,10 +44,10 @@ shapes! {
         /// Name of each output → its meaning; a formula has one output.
         outputs: needed(Map(&Any(&[Prose, Shape(&OUTPUT)]))),
         /// Named parts of the formula and the gradients; a part may use earlier parts.
-        where: optional(Map(&Line)),
+        where: optional(Map(&FORMULA)),
         /// An element of the output, from the elements of the inputs. With `reduced` inputs it may use `count`, the number
         /// of elements that were reduced to one.
-        formula: optional(Line),
+        formula: optional(FORMULA),
         /// Instead of a formula: an element of the output, from all elements of the input along the dimensions that the
         /// attributes `axis`, `keep_dim` and `reduce_all` name. Without these attributes, all elements are reduced.
         reduction: optional(Shape(&REDUCTION)),
@@ -62,7 +62,7 @@ shapes! {
         random: optional(Bool),
         /// Input → an element of its gradient. `dy` is an element of the gradient of an output `y`. The
         /// gradient of a kernel is an operator of its own.
-        gradient: optional(Map(&Line)),
+        gradient: optional(Map(&FORMULA)),
         /// The same computation in Python with `numpy` and `scipy.special` as `special`, in another way, for
         /// tests. Required for a formula and a reduction. In that of a reduction, the input is an array of the elements
         /// that are reduced to one.
@@ -70,23 +70,25 @@ shapes! {
         /// Input → the least and the largest number that tests pass.
         domain: optional(Map(&INTERVAL)),
         /// An expression that is zero where the gradient does not exist.
-        kinks: optional(Line),
+        kinks: optional(FORMULA),
     }
 }
 
 const NUMBER: Value = Any(&[Integer, Float]);
+/// An expression, which may be a number or a truth value alone.
+const FORMULA: Value = Any(&[Bool, NUMBER, Line]);
 const INTERVAL: Value = List(&NUMBER);
 
 shapes! {
     static REDUCTION = "a reduction" {
         /// The value of an element; default: the input itself.
-        element: optional(Line),
+        element: optional(FORMULA),
         /// The result for no elements. For integers, an infinity stands for the extreme value of their type.
-        start: needed(Any(&[Bool, NUMBER, Line])),
+        start: needed(FORMULA),
         /// Combines two results, `left` and `right`. Apart from rounding, the order of the elements must not matter.
-        step: needed(Line),
+        step: needed(FORMULA),
         /// An element of the output, from the `result` and the `count` of elements; default: the result.
-        finish: optional(Line),
+        finish: optional(FORMULA),
         /// True if there must be at least one element.
         nonempty: optional(Bool),
     }

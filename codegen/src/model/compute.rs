@@ -195,11 +195,13 @@ impl ComputeValue {
 impl Step {
     /// Returns true if the step reads or writes a parameter.
     pub fn uses(&self, param: ParamId) -> bool {
-        let name = TensorName::Param(param);
-        let is_target = |target: &Target| match target {
-            Target::Param(id) => *id == param,
-            Target::Local { like, .. } => like.as_ref() == Some(&name),
-        };
-        self.targets.iter().any(is_target) || self.call.names(&name)
+        self.targets.contains(&Target::Param(param)) || self.names(&TensorName::Param(param))
+    }
+
+    /// Returns true if the call, or the shape of a target, names the parameter or the tensor.
+    pub fn names(&self, name: &TensorName) -> bool {
+        let has_shape =
+            |target: &Target| matches!(target, Target::Local { like, .. } if like.as_ref() == Some(name));
+        self.targets.iter().any(has_shape) || self.call.names(name)
     }
 }

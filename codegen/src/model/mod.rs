@@ -36,7 +36,8 @@ pub use kernel::{
 pub use method::{Method, Parameter, ParameterKind, Work};
 pub use operator::{
     Arity, Attribute, AttributeType, AttributeValue, Body, ElementType, Elementwise, Fold, Formula, Gradient,
-    Operand, Operator, OperatorGroup, Operators, OutputType, Reduction, ReductionWork, gradient_name,
+    Operand, Operator, OperatorGroup, Operators, OutputType, Reduction, ReductionWork, Unsound,
+    gradient_name,
 };
 pub use param::{Absent, Constant, Direction, Extent, Length, Param, Role, Space};
 pub use passing::Passing;

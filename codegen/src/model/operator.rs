@@ -1,5 +1,7 @@
 //! Operators: what is computed, independent of any framework.
 
+use std::collections::BTreeSet;
+
 use super::Step;
 use crate::formula::{Binary, Elements, Expr, ExprKind, Ty, Variable};
 use crate::source::{At, Span};
@@ -17,6 +19,34 @@ pub struct Operators {
     pub doc: String,
     /// The groups, in the order of the docs.
     pub groups: Vec<OperatorGroup>,
+    /// The operators that have reported mistakes.
+    pub unsound: Unsound,
+}
+
+/// Names of operators and gradients with mistakes that are reported. Whatever refers to them cannot be checked, and further
+/// reports would only follow from the first ones.
+#[derive(Clone, Debug)]
+pub struct Unsound {
+    names: BTreeSet<String>,
+    /// True if the names of some operators are not known.
+    pub is_partial: bool,
+}
+
+impl Unsound {
+    /// Makes an empty list.
+    pub fn new(is_partial: bool) -> Self {
+        Self { names: BTreeSet::new(), is_partial }
+    }
+
+    /// Adds a name.
+    pub fn insert(&mut self, name: String) {
+        self.names.insert(name);
+    }
+
+    /// Returns true if the operator of this name has mistakes. `is_known`: it is in the model.
+    pub fn contains(&self, name: &str, is_known: bool) -> bool {
+        self.names.contains(name) || (self.is_partial && !is_known)
+    }
 }
 
 /// Operators that belong together.

@@ -293,6 +293,11 @@ fn span<T>(file: FileId, spanned: &Spanned<T>) -> Span {
 impl Raw {
     fn place(self, file: FileId, text: &str, diagnostics: &mut Diagnostics) -> Node {
         let span = span(file, &self.0);
+        if let Some(tag) = tag_before(text, span) {
+            Diagnostic::new(Code::Yaml, tag, "a spec has no tags")
+                .label("leave this out, or put the text in quotes")
+                .add_to(diagnostics);
+        }
         let misread = || Misread::of(text.get(span.start..span.end)?.trim_end());
         let content = match self.0.value {
             RawContent::Null => Content::Null,
@@ -311,6 +316,25 @@ impl Raw {
         };
         Node { span, content }
     }
+}
+
+/// Returns the place of the tag of a value: `!name`, before it or at its beginning.
+fn tag_before(text: &str, value: Span) -> Option<Span> {
+    let tag = |start: usize, word: &str| {
+        (word.len() > 1 && word.starts_with('!')).then_some(Span { start, end: start + word.len(), ..value })
+    };
+    let word_at = |start: usize| text.get(start..)?.split(|c: char| c.is_whitespace() || c == ',').next();
+    if let Some(found) = word_at(value.start).and_then(|word| tag(value.start, word)) {
+        return Some(found);
+    }
+    let before = text.get(..value.start)?.trim_end();
+    let start = before.rfind(|c: char| c.is_whitespace() || "[{,".contains(c)).map_or(0, |index| index + 1);
+    // A comment above the value may end in such a word.
+    let line = before.rfind('\n').map_or(0, |index| index + 1);
+    if before[line..].contains('#') {
+        return None;
+    }
+    tag(start, &before[start..])
 }
 
 fn place_entries(

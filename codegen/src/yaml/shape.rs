@@ -93,6 +93,8 @@ pub enum Value {
     Pascal,
     /// An identifier of C.
     Symbol,
+    /// Identifiers with dots between them.
+    Dotted,
     /// A release, in quotes.
     Release,
     /// A type: a primitive or a described one.
@@ -130,6 +132,7 @@ impl Value {
             | Value::Snake
             | Value::Pascal
             | Value::Symbol
+            | Value::Dotted
             | Value::Release
             | Value::Type
             | Value::Word(_) => matches!(content, Content::Text(_)),
@@ -151,6 +154,7 @@ impl Value {
             Value::Snake => "a snake_case name".into(),
             Value::Pascal => "a PascalCase name".into(),
             Value::Symbol => "an identifier of C".into(),
+            Value::Dotted => DOTTED.into(),
             Value::Release => "a release in quotes, such as \"3.1\"".into(),
             Value::Type => "a type".into(),
             Value::Word(words) => alternatives(&quoted(*words)),
@@ -228,6 +232,10 @@ fn check_text(node: &Node, value: &Value, key: Option<&Key>, diagnostics: &mut D
         Value::Snake => check_name(text, node.span, is_snake, "snake_case", diagnostics),
         Value::Pascal => check_name(text, node.span, is_pascal, "PascalCase", diagnostics),
         Value::Symbol => check_name(text, node.span, is_symbol, SYMBOL, diagnostics),
+        Value::Dotted => {
+            let is_dotted = |text: &str| text.split('.').all(is_symbol);
+            check_name(text, node.span, is_dotted, DOTTED, diagnostics);
+        }
         Value::Line if text.trim().contains('\n') => {
             Diagnostic::new(Code::WrongValue, node.span, "this takes one line of text")
                 .label("more than one line")
@@ -332,6 +340,7 @@ fn check_name(
         let right = [name.to_snake_case(), name.to_pascal_case()].into_iter().find(|right| rule(right));
         let label = match right {
             _ if style == SYMBOL => "use letters, digits and `_`, and do not begin with a digit".to_owned(),
+            _ if style == DOTTED => "names with a dot between them are expected".to_owned(),
             Some(right) => format!("write `{right}`, and put the ABI's name into `c`"),
             None => "put the ABI's name into `c`".to_owned(),
         };
@@ -341,6 +350,7 @@ fn check_name(
 }
 
 const SYMBOL: &str = "an identifier of C";
+const DOTTED: &str = "a name such as `Stream.synchronize`";
 
 fn is_symbol(name: &str) -> bool {
     name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')

@@ -2,7 +2,7 @@
 
 use super::Site;
 use crate::diagnostic::{Code, Diagnostic};
-use crate::model::{Direction, FallbackKind, InterfaceKind, Param, ResultKind, Rule, Ty};
+use crate::model::{Direction, FallbackKind, InterfaceKind, Meaning, Param, ResultKind, Rule, Ty};
 
 use super::super::Check;
 
@@ -54,6 +54,13 @@ pub(in super::super) fn check_refusal(check: &Check, site: Site) {
         let diagnostic = Diagnostic::new(Code::BadStatus, place.value, message);
         let success = value.map(|value| value.places.span("value"));
         check.report(diagnostic.label("another one is expected").related_if(success, "0 is success"));
+    } else if let Some(value) = value.filter(|value| value.means.is_some_and(|it| it != Meaning::Unsupported))
+    {
+        let message = format!("`{name}` refuses with a status that means something else");
+        Diagnostic::new(Code::BadStatus, place.value, message)
+            .label("a status for what is not supported is expected")
+            .related(value.places.span("means"), "what it means")
+            .report(check);
     } else if !matches!(site.function.result, ResultKind::Status) && !reports {
         let message = format!("`{name}` cannot refuse, because it returns no status");
         let related = site.function.places.at("result").key;

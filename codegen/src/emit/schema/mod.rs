@@ -101,6 +101,7 @@ fn value(value: &Value) -> Map<String, Json> {
         Value::Snake => text("^[a-z_][a-z0-9_]*$"),
         Value::Pascal => text("^[A-Z][A-Za-z0-9]*$"),
         Value::Symbol => text("^[A-Za-z_][A-Za-z0-9_]*$"),
+        Value::Dotted => text("^[A-Za-z_][A-Za-z0-9_]*(\\.[A-Za-z_][A-Za-z0-9_]*)*$"),
         Value::Release => json!({ "type": "string", "pattern": "^[0-9]+(\\.[0-9]+)*$", "examples": ["3.1"] }),
         Value::Type => {
             let primitives: Vec<&str> = Ty::PRIMITIVES.iter().map(|(name, _)| *name).collect();

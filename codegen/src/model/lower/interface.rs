@@ -227,6 +227,19 @@ impl Lowerer<'_> {
                 .related_if(node.get("since").map(|since| since.span), "it begins here")
                 .add_to(self.diagnostics);
         }
+        let ends = [
+            ("since", since, 0, "the first"),
+            ("until", until, scope.releases.len().saturating_sub(1), "the newest"),
+        ];
+        for (key, release, end, which) in ends {
+            if let (Some(_), Some(at)) = (release.filter(|release| release.0 == end), node.get(key))
+                && self.diagnostics.trusts(at.span)
+            {
+                let message = format!("`{key}` names {which} release");
+                let diagnostic = Diagnostic::new(Code::AlwaysThere, at.span, message);
+                self.report(diagnostic.label("leave this out"));
+            }
+        }
         Availability { since, until }
     }
 

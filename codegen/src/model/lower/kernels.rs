@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use super::unresolved::Namespace;
 use super::{Lowerer, Scope, operators, prose};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::formula::Variable;
 use crate::model::{
     Arity, AttributeValue, IgnoredTensor, Kernel, KernelAttribute, KernelGroup, KernelInput, KernelOutput,
-    KernelRole, KernelShape, KernelType, Operator, Operators, ShapeArgument, gradient_name,
+    KernelRole, KernelShape, KernelType, Operator, Operators, ReleaseId, ShapeArgument, gradient_name,
 };
 use crate::source::At;
 use crate::yaml::Node;
@@ -34,6 +35,7 @@ impl Lowerer<'_> {
         if let Some(operators) = operators {
             self.check_forms_are_distinct(&groups, operators);
         }
+        self.check_forms_follow(scope, &groups);
         groups
     }
 
@@ -58,18 +60,50 @@ impl Lowerer<'_> {
         }
     }
 
+    /// Reports a kernel whose forms leave out releases between them.
+    fn check_forms_follow(&mut self, scope: Scope, groups: &[KernelGroup]) {
+        let mut by_name: BTreeMap<&str, Vec<&Kernel>> = BTreeMap::new();
+        for kernel in groups.iter().flat_map(|group| &group.kernels) {
+            by_name.entry(&kernel.name.value).or_default().push(kernel);
+        }
+        for forms in by_name.into_values() {
+            let has = |index: usize| forms.iter().any(|form| form.available.contains(ReleaseId(index)));
+            let all: Vec<usize> = (0..scope.releases.len()).filter(|index| has(*index)).collect();
+            let gap = all.windows(2).find(|pair| pair[1] > pair[0] + 1);
+            let Some([before, after]) = gap else { continue };
+            let next = ReleaseId(*after);
+            let Some(later) = forms.iter().find(|form| form.available.since == Some(next)) else { continue };
+            let missing = &scope.releases[before + 1].name.value;
+            let message = format!("the kernel `{}` has no form for {missing}", later.name.value);
+            let earlier = forms.iter().find(|form| form.available.until == Some(ReleaseId(*before)));
+            let diagnostic = Diagnostic::new(Code::KernelTwice, later.name.span, message);
+            let earlier = earlier.map(|form| form.name.span);
+            self.report(
+                diagnostic.label("this form begins later").related_if(earlier, "this one ends before"),
+            );
+        }
+    }
+
     fn kernel(&mut self, scope: Scope, node: &Node, operators: Option<&Operators>) -> Option<Kernel> {
         let name = node.name_of("kernel")?;
         let wanted = node.name_of("op").unwrap_or_else(|| name.clone());
-        let Some((operators, id)) = operators.and_then(|all| Some((all, all.find(&wanted.value)?))) else {
+        let found = operators.and_then(|all| all.find(&wanted.value));
+        let is_unsound = |all: &Operators| all.unsound.contains(&wanted.value, found.is_some());
+        if operators.map_or(self.operators_missing, is_unsound) {
+            self.diagnostics.distrust(name.span);
+            return None;
+        }
+        let Some((operators, id)) = operators.zip(found) else {
             let message = format!("there is no operator `{}`", wanted.value);
             let diagnostic = Diagnostic::new(Code::UnknownOperator, wanted.span, message);
             let groups = operators.into_iter().flat_map(|operators| &operators.groups);
             let known =
                 groups.flat_map(|group| &group.operators).map(|operator| operator.name.value.as_str());
-            self.report(diagnostic.nearest(&wanted.value, known));
+            let diagnostic = diagnostic.nearest(&wanted.value, known);
+            self.references.missed(wanted, vec![Namespace::Operators], diagnostic);
             return None;
         };
+        self.references.found(Namespace::Operators, &wanted.value);
         let operator = operators.operator(id);
         let inputs = self.kernel_inputs(node, operator);
         let attributes = self.kernel_attributes(node, operator);

@@ -44,15 +44,18 @@ pub fn lower(files: &dyn Files) -> Lowered {
     let mut diagnostics = Diagnostics::default();
     let spec = Trees::read(files, &mut sources, &mut diagnostics).map(|trees| {
         let operators = trees.operators.as_ref();
-        let operators = operators.map(|trees| operators::lower(trees, &sources, &mut diagnostics));
+        let mut references = References::default();
+        let operators =
+            operators.map(|trees| operators::lower(trees, &sources, &mut references, &mut diagnostics));
         let mut lowerer = Lowerer {
             sources: &sources,
             diagnostics: &mut diagnostics,
             names: Names::of(&trees),
             types_missing: trees.interfaces.iter().map(|interface| interface.partial).collect(),
+            operators_missing: trees.operators.is_none() && trees.spec.get("operators").is_some(),
             functions_missing: trees.interfaces.iter().map(|interface| interface.partial).collect(),
             misread_releases: Vec::new(),
-            references: References::default(),
+            references,
         };
         let spec = lowerer.spec(&trees, operators);
         lowerer.references.report(&trees, lowerer.diagnostics);
@@ -121,6 +124,8 @@ struct Lowerer<'a> {
     /// For each interface: true if types that it can use may be missing because of an error that is reported
     /// elsewhere.
     types_missing: Vec<bool>,
+    /// True if operators are named but could not be read.
+    operators_missing: bool,
     /// For each interface: the same for its functions.
     functions_missing: Vec<bool>,
     /// Unknown releases of the current interface that are already reported.

@@ -5,12 +5,13 @@ mod attributes;
 use self::attributes::Stated;
 pub(super) use self::attributes::value;
 
-use super::{OperatorTrees, flag, prose, within};
+use super::unresolved::References;
+use super::{OperatorTrees, flag, prose, text, within};
 use crate::diagnostic::{Code, Diagnostic, Diagnostics};
 use crate::formula::{self, Elements, MistakeKind, Name, Scope as FormulaScope, Ty, Variable};
 use crate::model::{
     Arity, Body, ElementType, Elementwise, Formula, Gradient, Operand, Operator, OperatorGroup, Operators,
-    OutputType, gradient_name,
+    OutputType, Unsound, gradient_name,
 };
 use crate::source::{At, Sources, Span};
 use crate::yaml::Node;
@@ -20,28 +21,37 @@ use std::collections::BTreeMap;
 const DOMAIN: [f64; 2] = [-5.0, 5.0];
 
 /// Resolves the operators.
-pub(super) fn lower(trees: &OperatorTrees, sources: &Sources, diagnostics: &mut Diagnostics) -> Operators {
-    let mut lowerer = OperatorLowerer { sources, diagnostics, names: BTreeMap::new(), stated: Vec::new() };
+pub(super) fn lower(
+    trees: &OperatorTrees,
+    sources: &Sources,
+    references: &mut References,
+    diagnostics: &mut Diagnostics,
+) -> Operators {
+    let unsound = Unsound::new(trees.is_partial);
+    let mut lowerer =
+        OperatorLowerer { sources, diagnostics, names: BTreeMap::new(), stated: Vec::new(), unsound };
     let groups = trees.groups.iter().map(|node| {
         let name = prose(node, "group");
         let operators = node.items_of("operators").iter();
         lowerer.stated.clear();
         OperatorGroup {
-            operators: operators.filter_map(|node| lowerer.operator(&name, node)).collect(),
+            operators: operators.filter_map(|node| lowerer.sound_operator(&name, node)).collect(),
             name,
             title: prose(node, "title"),
             summary: prose(node, "summary"),
             doc: prose(node, "doc"),
         }
     });
+    let groups = groups.collect();
     let mut operators = Operators {
+        unsound: lowerer.unsound,
         name: trees.name.clone(),
         title: prose(&trees.list, "title"),
         summary: prose(&trees.list, "summary"),
         doc: prose(&trees.list, "doc"),
-        groups: groups.collect(),
+        groups,
     };
-    super::compute::sequences(&mut operators, trees, sources, diagnostics);
+    super::compute::sequences(&mut operators, trees, sources, references, diagnostics);
     operators
 }
 
@@ -52,6 +62,8 @@ pub(super) struct OperatorLowerer<'a> {
     names: BTreeMap<String, Span>,
     /// The attributes of the operators of the group so far.
     stated: Vec<Stated>,
+    /// The operators so far that have mistakes.
+    unsound: Unsound,
 }
 
 /// The names that the formulas of an operator may use.
@@ -67,6 +79,19 @@ impl Table {
 }
 
 impl OperatorLowerer<'_> {
+    /// Resolves an operator, and marks it if it has a mistake.
+    fn sound_operator(&mut self, group: &str, node: &Node) -> Option<Operator> {
+        let operator = self.operator(group, node);
+        if operator.is_none() || !self.diagnostics.trusts(node.extent()) {
+            let name = text(node, "op")?;
+            for (input, _) in node.entries_of("inputs") {
+                self.unsound.insert(format!("{name}_{}", gradient_name(&input.value)));
+            }
+            self.unsound.insert(name);
+        }
+        operator
+    }
+
     fn operator(&mut self, group: &str, node: &Node) -> Option<Operator> {
         let name = node.name_of("op")?;
         self.unique(&name);
@@ -119,8 +144,14 @@ impl OperatorLowerer<'_> {
         let kinks = node.get("kinks").and_then(|node| self.formula(node, table, forward));
         let domains = self.domains(node, inputs);
         let formula = formula?;
+        let used =
+            [&formula].into_iter().chain(&kinks).chain(gradients.iter().map(|gradient| &gradient.formula));
+        self.check_parts(node, &parts, used);
         let result = self.result(node, &formula);
-        Some(Elementwise { elements: table.elements, result, parts, formula, gradients, domains, kinks })
+        let elementwise =
+            Elementwise { elements: table.elements, result, parts, formula, gradients, domains, kinks };
+        self.check_gradients(node, inputs, &elementwise);
+        Some(elementwise)
     }
 
     /// Checks what formulas of all kinds need: one output, single tensors, real numbers, and a reference.
@@ -194,7 +225,11 @@ impl OperatorLowerer<'_> {
             None => {
                 self.names.insert(name.value.clone(), name.span);
             }
-            Some(first) => self.diagnostics.push(twice(&name.value, name.span, *first)),
+            Some(first) => {
+                self.diagnostics.push(twice(&name.value, name.span, *first));
+                // One of the two probably has the name of another operator.
+                self.unsound.is_partial = true;
+            }
         }
     }
 
@@ -236,7 +271,33 @@ impl OperatorLowerer<'_> {
             }
             output
         };
-        entries.iter().map(output).collect()
+        let outputs: Vec<Operand> = entries.iter().map(output).collect();
+        self.check_in_place(node, inputs, &outputs);
+        outputs
+    }
+
+    /// Reports outputs that cannot have the memory of an input: of another shape, or beside another one.
+    fn check_in_place(&mut self, node: &Node, inputs: &[Operand], outputs: &[Operand]) {
+        let entries = node.entries_of("outputs");
+        let place = |index: usize| entries[index].1.get("in_place").map_or(node.span, |node| node.span);
+        for (index, output) in outputs.iter().enumerate() {
+            let Some(input) = output.in_place else { continue };
+            let name = &inputs[input].name;
+            let first = outputs[..index].iter().position(|other| other.in_place == Some(input));
+            if let Some(first) = first {
+                let message = format!("two outputs cannot both be the memory of `{name}`");
+                Diagnostic::new(Code::OperatorForm, place(index), message)
+                    .related(place(first), "the other one")
+                    .add_to(self.diagnostics);
+            }
+            let other_shape = output.shape_of.filter(|shape_of| *shape_of != input);
+            if output.shape.is_some() || other_shape.is_some() {
+                let message = format!("`{}` has another shape than `{name}`", output.name);
+                Diagnostic::new(Code::OperatorForm, place(index), message)
+                    .label("so it cannot be its memory")
+                    .add_to(self.diagnostics);
+            }
+        }
     }
 
     fn output_type(&mut self, node: &Node, inputs: &[Operand]) -> OutputType {
@@ -280,6 +341,50 @@ impl OperatorLowerer<'_> {
             parts.push((name.value.clone(), formula));
         }
         parts
+    }
+
+    /// Reports parts that neither a formula nor a later part uses.
+    fn check_parts<'a>(
+        &mut self,
+        node: &Node,
+        parts: &'a [(String, Formula)],
+        formulas: impl Iterator<Item = &'a Formula>,
+    ) {
+        let entries = node.entries_of("where");
+        if entries.len() != parts.len() || !self.diagnostics.trusts(node.extent()) {
+            return;
+        }
+        let formulas: Vec<&Formula> = formulas.chain(parts.iter().map(|(_, formula)| formula)).collect();
+        for (index, (name, _)) in entries.iter().enumerate() {
+            let uses = |formula: &&Formula| formula.expr.uses(Variable::Part(index));
+            if !formulas.iter().any(uses) {
+                let message = format!("no formula uses the part `{}`", name.value);
+                self.diagnostics.push(Diagnostic::new(Code::Unused, name.span, message));
+            }
+        }
+    }
+
+    /// Reports gradients that do not depend on that of the result.
+    fn check_gradients(&mut self, node: &Node, inputs: &[Operand], elementwise: &Elementwise) {
+        for gradient in &elementwise.gradients {
+            let uses = elementwise.uses(&gradient.formula);
+            // A number is the gradient of a constant.
+            if uses.is_empty() || uses.contains(&Variable::OutputGradient) {
+                continue;
+            }
+            let input = &inputs[gradient.input].name;
+            let Some((output, _)) = node.entries_of("outputs").first() else { continue };
+            let Some(node) = node.get("gradient").and_then(|node| node.get(input)) else { continue };
+            if !self.diagnostics.trusts(node.span) {
+                continue;
+            }
+            let output = gradient_name(&output.value);
+            let message = format!("the gradient of `{input}` does not use `{output}`");
+            Diagnostic::new(Code::Unused, node.span, message)
+                .label("this is the derivative alone")
+                .help(format!("multiply it by `{output}`, the gradient of the result"))
+                .add_to(self.diagnostics);
+        }
     }
 
     fn result(&mut self, node: &Node, formula: &Formula) -> Ty {

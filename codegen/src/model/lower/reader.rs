@@ -1,7 +1,10 @@
 //! Reads the files of a spec as trees that match the grammar.
 
+use std::collections::BTreeSet;
+use std::io;
+
 use super::names;
-use crate::diagnostic::{Code, Diagnostic, Diagnostics};
+use crate::diagnostic::{Code, Diagnostic, Diagnostics, nearest};
 use crate::grammar;
 use crate::model::GroupId;
 use crate::source::{At, FileId, Files, Sources, Span};
@@ -33,6 +36,8 @@ pub(super) struct OperatorTrees {
     pub(super) name: At<String>,
     pub(super) list: Node,
     pub(super) groups: Vec<Node>,
+    /// True if a group could not be read, so that names in it may be missing.
+    pub(super) is_partial: bool,
 }
 
 impl InterfaceTrees {
@@ -110,8 +115,10 @@ impl Reader<'_> {
         let file = self.add(&format!("{}/operators.yaml", name.value), name)?;
         let list = self.parse(file, &grammar::OPERATORS)?;
         let groups = self.groups(&name.value, Some("operators"), &list, "groups", &grammar::OPERATOR_GROUP);
+        let lacks = |group: &Option<Node>| group.as_ref().is_none_or(lacks_operators);
+        let is_partial = list.get("groups").is_none() || groups.iter().any(|(_, group)| lacks(group));
         let groups = groups.into_iter().filter_map(|(_, group)| group).collect();
-        Some(OperatorTrees { name: name.clone(), list, groups })
+        Some(OperatorTrees { name: name.clone(), list, groups, is_partial })
     }
 
     /// Reads the files of a folder that are listed at `key`. A file without a tree is already reported. `stem` is the
@@ -125,12 +132,19 @@ impl Reader<'_> {
         shape: &'static Shape,
     ) -> Vec<(At<String>, Option<Node>)> {
         let mut groups = Vec::new();
+        let mut strays = self.strays(folder, stem, list, key);
         for name in self.distinct(list, key) {
-            let file = self.add(&format!("{folder}/{}.yaml", name.value), &name);
-            let group = file.and_then(|file| self.parse(file, shape));
+            let path = format!("{folder}/{}.yaml", name.value);
+            let group = match self.read(&path) {
+                Ok(file) => self.parse(file, shape),
+                Err(error) => {
+                    self.report_unread(&path, &name, &error, &mut strays);
+                    None
+                }
+            };
             groups.push((name, group));
         }
-        self.report_strays(folder, stem, list, key);
+        self.report_strays(folder, list, key, &strays);
         groups
     }
 
@@ -168,12 +182,24 @@ impl Reader<'_> {
         match self.read(path) {
             Ok(file) => Some(file),
             Err(error) => {
-                Diagnostic::new(Code::MissingFile, name.span, format!("cannot read `{path}`: {error}"))
-                    .label("named here")
-                    .add_to(self.diagnostics);
+                self.report_unread(path, name, &error, &mut Vec::new());
                 None
             }
         }
+    }
+
+    /// Reports a file that cannot be read. If the name of a file that is not listed is similar, the list has probably
+    /// misspelled it, and it is no stray.
+    fn report_unread(&mut self, path: &str, name: &At<String>, error: &io::Error, strays: &mut Vec<String>) {
+        let message = format!("cannot read `{path}`: {error}");
+        let stems = strays.iter().filter_map(|file| file.strip_suffix(".yaml"));
+        let meant = nearest(&name.value, stems).map(str::to_owned);
+        let label = match &meant {
+            Some(meant) => format!("did you mean `{meant}`?"),
+            None => "named here".to_owned(),
+        };
+        strays.retain(|file| file.strip_suffix(".yaml") != meant.as_deref());
+        Diagnostic::new(Code::MissingFile, name.span, message).label(label).add_to(self.diagnostics);
     }
 
     fn parse(&mut self, file: FileId, shape: &'static Shape) -> Option<Node> {
@@ -198,38 +224,60 @@ impl Reader<'_> {
         is_map.then_some(node)
     }
 
+    /// Returns the files of a folder that the list at `key` does not name.
+    fn strays(&self, folder: &str, stem_of_list: Option<&str>, list: &Node, key: &str) -> Vec<String> {
+        let Some(groups) = list.get(key) else { return Vec::new() };
+        let is_listed = |stem: &str| groups.items().iter().any(|group| group.text() == Some(stem));
+        let is_stray = |file: &String| match file.strip_suffix(".yaml") {
+            Some(stem) => Some(stem) != stem_of_list && !is_listed(stem),
+            None => true,
+        };
+        self.files.list(folder).into_iter().filter(is_stray).collect()
+    }
+
     /// Reports files that the list at `key` does not name.
-    fn report_strays(&mut self, folder: &str, stem_of_list: Option<&str>, list: &Node, key: &str) {
+    fn report_strays(&mut self, folder: &str, list: &Node, key: &str, strays: &[String]) {
         let Some(groups) = list.get(key) else { return };
-        for file in self.files.list(folder) {
-            let place = groups.items().last().map_or(groups.span, |last| last.span);
-            if let Some(stem) = file.strip_suffix(".yml") {
+        let place = groups.items().last().map_or(groups.span, |last| last.span);
+        for file in strays {
+            let diagnostic = if let Some(stem) = file.strip_suffix(".yml") {
                 let message = format!("`{folder}/{file}` is ignored, because it does not end in `.yaml`");
                 Diagnostic::new(Code::StrayFile, place, message)
                     .label("groups are files that end in `.yaml`")
                     .help(format!("rename it to `{stem}.yaml`, or remove the file"))
-                    .add_to(self.diagnostics);
-                continue;
-            }
-            let stem = file.trim_end_matches(".yaml");
-            if Some(stem) != stem_of_list && !groups.items().iter().any(|group| group.text() == Some(stem)) {
+            } else {
+                let stem = file.trim_end_matches(".yaml");
                 let message = format!("`{folder}/{file}` is not listed as a group");
                 Diagnostic::new(Code::StrayFile, place, message)
                     .label("not in this list")
                     .help(format!("add `{stem}` to the groups, or remove the file"))
-                    .add_to(self.diagnostics);
-            }
+            };
+            self.diagnostics.push(diagnostic);
         }
     }
 }
 
 /// Returns true if entries of a group are missing, or have no name, because of errors that are already reported.
 fn lacks_names(group: &Node) -> bool {
-    let is_known = |key: &str| grammar::GROUP.keys.iter().any(|known| known.name == key);
+    lacks(group, &grammar::GROUP, &["types", "functions"], "name")
+}
+
+/// Returns true if operators of a group are missing, or have no name, because of errors that are already reported.
+fn lacks_operators(group: &Node) -> bool {
+    lacks(group, &grammar::OPERATOR_GROUP, &["operators"], "op")
+}
+
+/// Returns true if a key of a group is not one of its shape, or if an entry of a list has no name or that of another.
+fn lacks(group: &Node, shape: &Shape, lists: &[&str], name: &str) -> bool {
+    let is_known = |key: &str| shape.keys.iter().any(|known| known.name == key);
     let lacks = |node: &Node| match &node.content {
-        Content::List(entries) => entries.iter().any(|entry| entry.text_of("name").is_none()),
+        // Of two entries with one name, one probably has that of another.
+        Content::List(entries) => {
+            let mut names = BTreeSet::new();
+            !entries.iter().all(|entry| entry.text_of(name).is_some_and(|name| names.insert(name)))
+        }
         _ => true,
     };
     group.entries().iter().any(|(key, _)| !is_known(&key.value))
-        || ["types", "functions"].into_iter().filter_map(|key| group.get(key)).any(lacks)
+        || lists.iter().filter_map(|key| group.get(key)).any(lacks)
 }

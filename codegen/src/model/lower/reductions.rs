@@ -49,6 +49,13 @@ impl OperatorLowerer<'_> {
         let step = read("step", &results, elements)??;
         let numbers = [name("result", Variable::Result, ty), name("count", Variable::Count, Ty::Number)];
         let finish = read("finish", &numbers, elements)?;
+        let unused = results.iter().find(|name| !step.expr.uses(name.variable));
+        if let Some((unused, node)) = unused.zip(reduction.get("step")) {
+            let message = format!("the step does not use `{}`", unused.text);
+            Diagnostic::new(Code::Unused, node.span, message)
+                .help("`left` and `right` are the results of two parts of the elements")
+                .add_to(self.diagnostics);
+        }
         for (key, formula) in [("start", &start), ("step", &step)] {
             self.expect_type(reduction, key, formula, ty);
         }

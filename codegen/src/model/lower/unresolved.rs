@@ -21,6 +21,8 @@ pub(super) enum Namespace {
     Functions(InterfaceId),
     /// The values of a status.
     Statuses(TypeId),
+    /// The operators.
+    Operators,
 }
 
 /// Known and unknown names.
@@ -42,6 +44,19 @@ struct Unresolved {
 impl References {
     pub(super) fn found(&mut self, namespace: Namespace, name: &str) {
         self.resolved.insert((namespace, name.to_owned()));
+    }
+
+    /// Adds the name of an operator that was not found, or that of a method: `silu_dx` is one of `silu`.
+    pub(super) fn missed_operator(
+        &mut self,
+        name: &At<String>,
+        is_known: impl Fn(&str) -> bool,
+        diagnostic: Diagnostic,
+    ) {
+        let of =
+            name.value.rfind("_d").map(|end| &name.value[..end]).filter(|of| !of.is_empty() && !is_known(of));
+        let value = of.unwrap_or(&name.value).to_owned();
+        self.missed(At { value, span: name.span }, vec![Namespace::Operators], diagnostic);
     }
 
     pub(super) fn missed(&mut self, name: At<String>, reach: Vec<Namespace>, diagnostic: Diagnostic) {
@@ -78,9 +93,12 @@ fn meant(trees: &Trees, resolved: &BTreeSet<(Namespace, String)>, use_: &Unresol
         .iter()
         .flat_map(|space| trees.described(*space).into_iter().map(|name| (*space, name)))
         .collect();
-    let near = nearest(&use_.name.value, described.iter().map(|(_, name)| name.value.as_str()))?.to_owned();
-    let (space, name) = described.into_iter().find(|(_, name)| name.value == near)?;
-    (!resolved.contains(&(space, near))).then_some(name)
+    // Of two names that are equally near, it is the one that nothing refers to.
+    let (unused, used): (Vec<_>, Vec<_>) =
+        described.into_iter().partition(|(space, name)| !resolved.contains(&(*space, name.value.clone())));
+    let names = unused.iter().chain(&used).map(|(_, name)| name.value.as_str());
+    let near = nearest(&use_.name.value, names)?;
+    unused.iter().find(|(_, name)| name.value == near).map(|(_, name)| name.clone())
 }
 
 fn report_misspelled(described: &At<String>, uses: Vec<Unresolved>, diagnostics: &mut Diagnostics) {
@@ -121,6 +139,11 @@ impl Trees {
         match space {
             Namespace::Types(id) => of(id, "types"),
             Namespace::Functions(id) => of(id, "functions"),
+            Namespace::Operators => {
+                let groups = self.operators.iter().flat_map(|operators| &operators.groups);
+                let entries = groups.flat_map(|group| group.items_of("operators"));
+                entries.filter_map(|node| node.name_of("op")).collect()
+            }
             Namespace::Statuses(id) => {
                 let status = self.interfaces[id.interface.0].entries("types").nth(id.index);
                 let values = status.and_then(|(_, node)| node.get("values"));

@@ -5,35 +5,45 @@ mod syntax;
 
 use std::collections::HashMap;
 
+use super::unresolved::{Namespace, References};
 use super::{Lowerer, Trees, within};
 use crate::diagnostic::{Code, Diagnostic, Diagnostics};
 use crate::model::{
     Arity, Callee, ComputeKind, ComputeValue, InterfaceKind, Method, OperatorCall, OperatorId, Operators,
-    Param, ParamId, Spec, Step, Target, TensorName, Work,
+    Param, ParamId, Spec, Step, Target, TensorName, Unsound, Work,
 };
-use crate::source::{Sources, Span};
+use crate::source::{At, Sources, Span};
 use crate::yaml::Node;
 pub(super) use sequence::sequences;
 use syntax::{Word, Written, WrittenCall, WrittenTarget, WrittenValue};
 
 /// The methods of all operators, by name.
-struct Methods<'a>(HashMap<String, (OperatorId, Method<'a>)>);
+struct Methods<'a> {
+    known: HashMap<String, (OperatorId, Method<'a>)>,
+    /// The operators with mistakes.
+    unsound: Unsound,
+}
 
 impl<'a> Methods<'a> {
-    fn of(operators: Option<&'a Operators>) -> Self {
+    /// Returns those of the operators of a spec. `is_missing`: they could not be read at all.
+    fn of(operators: Option<&'a Operators>, is_missing: bool) -> Self {
+        let unsound = match operators {
+            Some(operators) => operators.unsound.clone(),
+            None => Unsound::new(is_missing),
+        };
         let methods = operators.into_iter().flat_map(|operators| {
             operators
                 .ids()
                 .flat_map(|id| operators.operator(id).methods().into_iter().map(move |method| (id, method)))
         });
-        Self(methods.map(|(id, method)| (method.name.clone(), (id, method))).collect())
+        Self { known: methods.map(|(id, method)| (method.name.clone(), (id, method))).collect(), unsound }
     }
 }
 
 impl Lowerer<'_> {
     /// Resolves the computations of all functions. Types of all interfaces are known by now.
     pub(super) fn computations(&mut self, spec: &mut Spec, trees: &Trees) {
-        let methods = Methods::of(spec.operators.as_ref());
+        let methods = Methods::of(spec.operators.as_ref(), self.operators_missing);
         let mut computations = Vec::new();
         for (interface, trees) in spec.interfaces.iter().zip(&trees.interfaces) {
             for (function, (_, node)) in interface.functions.iter().zip(trees.entries("functions")) {
@@ -50,6 +60,7 @@ impl Lowerer<'_> {
                     params,
                     methods: &methods,
                     sources: self.sources,
+                    references: &mut self.references,
                     diagnostics: self.diagnostics,
                     node: compute,
                     text: String::new(),
@@ -89,6 +100,7 @@ struct Resolver<'a> {
     params: Vec<ResolvedParam<'a>>,
     methods: &'a Methods<'a>,
     sources: &'a Sources,
+    references: &'a mut References,
     diagnostics: &'a mut Diagnostics,
     /// The step, and its text.
     node: &'a Node,
@@ -123,6 +135,10 @@ impl<'a> Resolver<'a> {
         }
         if steps.len() == nodes.len() {
             self.check_written(&steps);
+            // A step that should write an output has no target that is used, either.
+            if self.diagnostics.trusts(compute.extent()) {
+                self.check_used(&steps, nodes);
+            }
         }
         steps
     }
@@ -137,7 +153,7 @@ impl<'a> Resolver<'a> {
         let targets: Vec<Target> =
             written.targets.iter().map(|target| self.target(target)).collect::<Option<_>>()?;
         if let Callee::Method { name, .. } = &call.callee {
-            let (_, method) = &self.methods.0[name];
+            let (_, method) = &self.methods.known[name];
             let decides_shape = method.formula().is_some() && !matches!(method.work, Work::Gradient(..));
             let unknown = targets
                 .iter()
@@ -206,7 +222,7 @@ impl<'a> Resolver<'a> {
         let call = OperatorCall { callee, arguments, attributes };
         if let Callee::Method { name, .. } = &call.callee {
             let methods = self.methods;
-            let (_, method) = &methods.0[name];
+            let (_, method) = &methods.known[name];
             self.check_call(method, written, targets);
         }
         Some(call)
@@ -216,13 +232,22 @@ impl<'a> Resolver<'a> {
         if name.text.contains("::") {
             return Some(Callee::Rule(name.text.clone()));
         }
-        if let Some((operator, method)) = self.methods.0.get(&name.text) {
+        let found = self.methods.known.get(&name.text);
+        let span = within(self.sources, self.node, &self.text, &name.range);
+        if self.methods.unsound.contains(&name.text, found.is_some()) {
+            self.diagnostics.distrust(span);
+            return None;
+        }
+        if let Some((operator, method)) = found {
+            self.references.found(Namespace::Operators, &method.operator.name.value);
             return Some(Callee::Method { operator: *operator, name: method.name.clone() });
         }
-        let span = within(self.sources, self.node, &self.text, &name.range);
-        Diagnostic::new(Code::ComputeName, span, format!("there is no operator `{}`", name.text))
-            .nearest(&name.text, self.methods.0.keys().map(String::as_str))
-            .add_to(self.diagnostics);
+        let diagnostic =
+            Diagnostic::new(Code::ComputeName, span, format!("there is no operator `{}`", name.text))
+                .nearest(&name.text, self.methods.known.keys().map(String::as_str));
+        let name = At { value: name.text.clone(), span };
+        self.references.missed_operator(&name, |name| self.methods.known.contains_key(name), diagnostic);
+        self.diagnostics.distrust(span);
         None
     }
 
@@ -244,7 +269,9 @@ impl<'a> Resolver<'a> {
                 let resolved = self.call(call, 1)?;
                 let knows_shape = match &resolved.callee {
                     Callee::Rule(_) => true,
-                    Callee::Method { name, .. } => matches!(self.methods.0[name].1.work, Work::Formula(_)),
+                    Callee::Method { name, .. } => {
+                        matches!(self.methods.known[name].1.work, Work::Formula(_))
+                    }
                 };
                 if !knows_shape {
                     let message = format!(
@@ -307,6 +334,24 @@ impl<'a> Resolver<'a> {
             .map(|attribute| attribute.name.as_str());
         for name in missing.chain(generator).collect::<Vec<_>>() {
             self.report(Code::ComputeForm, range, format!("`{}` needs the attribute `{name}`", method.name));
+        }
+    }
+
+    /// Reports steps whose results no later step uses.
+    fn check_used(&mut self, steps: &[Step], nodes: &[Node]) {
+        for (index, (step, node)) in steps.iter().zip(nodes).enumerate() {
+            let is_used = |target: &Target| match target {
+                Target::Param(_) => true,
+                Target::Local { name, .. } => {
+                    let name = TensorName::Local(name.clone());
+                    steps[index + 1..].iter().any(|later| later.names(&name))
+                }
+            };
+            // A rule without targets writes its arguments.
+            if !step.targets.is_empty() && !step.targets.iter().any(is_used) {
+                let message = "no later step uses the result of this step";
+                Diagnostic::new(Code::Unused, node.span, message).add_to(self.diagnostics);
+            }
         }
     }
 

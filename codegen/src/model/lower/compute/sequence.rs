@@ -2,6 +2,7 @@
 
 use super::{Methods, ResolvedParam, Resolver};
 use crate::diagnostic::{Code, Diagnostic, Diagnostics};
+use crate::model::lower::unresolved::References;
 use crate::model::lower::{OperatorTrees, text};
 use crate::model::{Arity, Operator, Operators, ParamId, Parameter, ParameterKind, Step, Target, TensorName};
 use crate::source::Sources;
@@ -12,25 +13,30 @@ pub(in super::super) fn sequences(
     operators: &mut Operators,
     trees: &OperatorTrees,
     sources: &Sources,
+    references: &mut References,
     diagnostics: &mut Diagnostics,
 ) {
     let mut sequences = Vec::new();
-    let methods = Methods::of(Some(operators));
+    let methods = Methods::of(Some(operators), false);
     for node in trees.groups.iter().flat_map(|group| group.items_of("operators")) {
         let Some(sequence) = node.get("sequence") else { continue };
         let Some(id) = text(node, "op").and_then(|name| operators.find(&name)) else { continue };
         let operator = operators.operator(id);
+        if operators.unsound.contains(&operator.name.value, true) {
+            continue;
+        }
         if operator.random || operator.inputs.iter().chain(&operator.outputs).any(|it| it.arity.is_list()) {
             let message = "an operator with random numbers or lists of tensors has no sequence";
             diagnostics.push(Diagnostic::new(Code::OperatorForm, sequence.span, message));
             continue;
         }
-        let names: Vec<Parameter> = methods.0[&operator.name.value].1.parameters();
+        let names: Vec<Parameter> = methods.known[&operator.name.value].1.parameters();
         let params = names.iter().map(|parameter| param(parameter, operator)).collect();
         let mut resolver = Resolver {
             params,
             methods: &methods,
             sources,
+            references,
             diagnostics,
             node: sequence,
             text: String::new(),

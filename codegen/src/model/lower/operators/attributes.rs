@@ -60,9 +60,15 @@ impl OperatorLowerer<'_> {
 
     /// Finds the attribute of the same name that another operator has.
     fn attribute_of_another(&mut self, name: &At<String>, node: &Node) -> Option<Attribute> {
-        let Stated { operator, attributes, .. } = self.stated_by(&node.at()?)?;
+        let other = node.at()?;
+        let is_unsound = self.unsound.contains(&other.value, true);
+        let Stated { operator, attributes, .. } = self.stated_by(&other)?;
         if let Some(found) = attributes.iter().find(|attribute| attribute.name == name.value) {
             return Some(found.clone());
+        }
+        if is_unsound {
+            self.diagnostics.distrust(name.span);
+            return None;
         }
         let message = format!("`{operator}` has no attribute `{}`", name.value);
         Diagnostic::new(Code::OperatorForm, name.span, message)
@@ -81,7 +87,9 @@ impl OperatorLowerer<'_> {
     /// Finds the operator before this one, in its group, that an entry names.
     fn stated_by(&mut self, name: &At<String>) -> Option<&Stated> {
         let found = self.stated.iter().position(|stated| stated.operator == name.value);
-        if found.is_none() {
+        if found.is_none() && self.unsound.contains(&name.value, false) {
+            self.diagnostics.distrust(name.span);
+        } else if found.is_none() {
             let message = format!("the group has no operator `{}` before this one", name.value);
             Diagnostic::new(Code::OperatorForm, name.span, message)
                 .nearest(&name.value, self.stated.iter().map(|stated| stated.operator.as_str()))
