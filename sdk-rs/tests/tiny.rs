@@ -124,6 +124,21 @@ fn table_of_values_is_called() {
 }
 
 #[test]
+fn absent_function_returns_the_constant_of_its_fallback() {
+    use plain::Plain as _;
+
+    // SAFETY: null is a value of each pointer in the table.
+    let mut table: plain::ffi::T_Plain = unsafe { std::mem::zeroed() };
+    plain::fill::<Things>(&mut table);
+    assert!(table.limit.is_none() && table.last.is_none(), "a function that is left out is null");
+    // SAFETY: the table was filled in that layout, with functions of this binary.
+    let things = unsafe { plain::Loaded::from_table(plain::Release::Only, (&raw const table).cast(), None) };
+    let things = plain::WithFallbacks(std::sync::Arc::new(things));
+    assert_eq!((things.limit(), things.last()), (-1, plain::Thing::NULL));
+    assert_eq!(things.count(), 2, "a function that is there is called");
+}
+
+#[test]
 fn place_is_a_struct() {
     assert_eq!(size_of::<shared::Place>(), 8);
 }

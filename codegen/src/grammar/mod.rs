@@ -295,7 +295,8 @@ static ARGUMENTS: Value = Map(&Any(&[Null, Snake, Integer, Bool]));
 
 shapes! {
     static FALLBACK = "a fallback" {
-        /// A value for each out-parameter.
+        /// A value for each out-parameter and for the value that the function returns, or one for each by its name;
+        /// `result` is that of the returned value.
         constant: optional(Any(&[Integer, Bool, Null, Map(&Any(&[Integer, Bool, Null]))])),
         /// The value of another function.
         call: optional(Map(&ARGUMENTS)),

@@ -128,8 +128,13 @@ pub enum Rule {
 /// The forms of a fallback.
 #[derive(Debug)]
 pub enum FallbackKind {
-    /// A value for each out-parameter.
-    Constant(Vec<(ParamId, Constant)>),
+    /// A value for each out-parameter, and for what the function returns.
+    Constant {
+        /// The out-parameters with their values.
+        outputs: Vec<(ParamId, Constant)>,
+        /// The value that the function returns instead of a status.
+        returned: Option<Constant>,
+    },
     /// The result of another function.
     Call(Call),
     /// Several calls in order.

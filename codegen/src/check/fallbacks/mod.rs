@@ -28,7 +28,7 @@ impl<'a> Site<'a> {
         match &self.fallback.kind {
             FallbackKind::Call(call) => std::slice::from_ref(call),
             FallbackKind::Sequence { calls, .. } => calls,
-            FallbackKind::Constant(_)
+            FallbackKind::Constant { .. }
             | FallbackKind::Strategy { .. }
             | FallbackKind::Refuse { .. }
             | FallbackKind::Nothing => &[],
@@ -41,7 +41,7 @@ impl<'a> Site<'a> {
             FallbackKind::Strategy { needs, .. } => needs.iter().collect(),
             FallbackKind::Call(_)
             | FallbackKind::Sequence { .. }
-            | FallbackKind::Constant(_)
+            | FallbackKind::Constant { .. }
             | FallbackKind::Refuse { .. }
             | FallbackKind::Nothing => self.calls().iter().map(|call| &call.function).collect(),
         }

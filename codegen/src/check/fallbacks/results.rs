@@ -1,7 +1,9 @@
 //! Rules about the results of a fallback.
 
 use crate::diagnostic::{Code, Diagnostic};
-use crate::model::{Argument, Call, Constant, Direction, FallbackKind, Function, Param, ParamId, ResultKind};
+use crate::model::{
+    Argument, Call, Constant, Direction, FallbackKind, Function, Param, ParamId, ResultKind, Ty,
+};
 use crate::source::Span;
 use crate::text::{enumerate, quoted};
 
@@ -11,11 +13,23 @@ use super::{Site, fits};
 
 /// Checks that a constant is a valid value of its out-parameter.
 pub(in super::super) fn check_constants(check: &Check, site: Site) {
-    let FallbackKind::Constant(values) = &site.fallback.kind else { return };
-    for (id, constant) in values {
+    let FallbackKind::Constant { outputs, returned } = &site.fallback.kind else { return };
+    let place = site.places.at("constant");
+    if let (Some(constant), Some(value)) = (*returned, site.function.result.value())
+        && check.is_sound(value)
+        // A function in Rust returns a text of its own, which is never null.
+        && (!fits(check, constant, value.ty) || value.ty == Ty::String)
+    {
+        let span = if place.has("result") { place.span("result") } else { place.value };
+        let message = format!("`{}` is not a value that the function returns", show_constant(constant));
+        Diagnostic::new(Code::FallbackTypes, span, message)
+            .label(format!("{} is expected", check.show_a(value.ty)))
+            .related(value.places.span("type"), "the type of the result")
+            .report(check);
+    }
+    for (id, constant) in outputs {
         let param = site.function.param(*id);
-        let span = site.places.at("constant").span(&param.name.value);
-        let place = site.places.at("constant");
+        let span = place.span(&param.name.value);
         // For a single constant, the place is the value of the key; in a map, it is the entry of the parameter.
         let span = if place.has(&param.name.value) { span } else { place.value };
         if let Some(diagnostic) = misfit(check, param, *constant, span) {
@@ -46,9 +60,9 @@ fn misfit(check: &Check, param: &Param, constant: Constant, span: Span) -> Optio
 /// Checks that the fallback yields each result of the function.
 pub(in super::super) fn check_results(check: &Check, site: Site) {
     let diagnostic = match &site.fallback.kind {
-        FallbackKind::Constant(values) => {
-            let given: Vec<ParamId> = values.iter().map(|(id, _)| *id).collect();
-            pointless(site).or_else(|| left_out(site, &given))
+        FallbackKind::Constant { outputs, returned } => {
+            let given: Vec<ParamId> = outputs.iter().map(|(id, _)| *id).collect();
+            pointless(site).or_else(|| left_out(site, &given, returned.is_some()))
         }
         FallbackKind::Call(call) => {
             let given = passed(check, call);
@@ -62,9 +76,9 @@ pub(in super::super) fn check_results(check: &Check, site: Site) {
         ),
         FallbackKind::Sequence { calls, .. } => {
             let given: Vec<ParamId> = calls.iter().flat_map(|call| passed(check, call)).collect();
-            left_out(site, &given)
+            left_out(site, &given, false)
         }
-        FallbackKind::Nothing => left_out(site, &[]),
+        FallbackKind::Nothing => left_out(site, &[], false),
         FallbackKind::Strategy { .. } | FallbackKind::Refuse { .. } => None,
     };
     if let Some(diagnostic) = diagnostic {
@@ -87,7 +101,7 @@ fn pointless(site: Site) -> Option<Diagnostic> {
 }
 
 /// Returns a diagnostic for out-parameters without a value, or for a missing return value.
-fn left_out(site: Site, given: &[ParamId]) -> Option<Diagnostic> {
+fn left_out(site: Site, given: &[ParamId], returns: bool) -> Option<Diagnostic> {
     let name = &site.function.name.value;
     let left: Vec<&Param> = results(site.function, given).map(|(_, param)| param).collect();
     let error = |message| Diagnostic::new(Code::FallbackIncomplete, site.fallback.span, message);
@@ -98,7 +112,7 @@ fn left_out(site: Site, given: &[ParamId]) -> Option<Diagnostic> {
             error(message).label("no value for it").related(first.name.span, "written by the function"),
         );
     }
-    if let ResultKind::Value(_) = site.function.result {
+    if matches!(site.function.result, ResultKind::Value(_)) && !returns {
         let message = format!("the fallback of `{name}` returns no value");
         let result = site.function.places.at("result").key;
         return Some(error(message).label("no value here").related(result, "a value is returned"));
@@ -172,7 +186,7 @@ pub(in super::super) fn check_answer(check: &Check, site: Site) {
         (true, FallbackKind::Strategy { .. } | FallbackKind::Refuse { .. }) | (false, _) => return,
         (
             true,
-            FallbackKind::Constant(_)
+            FallbackKind::Constant { .. }
             | FallbackKind::Call(_)
             | FallbackKind::Sequence { .. }
             | FallbackKind::Nothing,

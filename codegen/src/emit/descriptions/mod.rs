@@ -158,18 +158,17 @@ impl<'a> Describer<'a> {
     /// Describes what the fallback does, without the host's behaviour and the cost.
     pub fn fallback_action(self, function: &Function, kind: &FallbackKind) -> String {
         match kind {
-            FallbackKind::Constant(values) => match values.as_slice() {
-                [] => "Writes nothing.".to_owned(),
-                values => {
-                    let values: Vec<String> = values
-                        .iter()
-                        .map(|(id, value)| {
-                            format!("`{}` is {}", function.param(*id).name.value, (self.constant)(*value))
-                        })
-                        .collect();
-                    ended(&enumerate(&values))
+            FallbackKind::Constant { outputs, returned } => {
+                let outputs = outputs.iter().map(|(id, value)| {
+                    format!("`{}` is {}", function.param(*id).name.value, (self.constant)(*value))
+                });
+                let returned =
+                    returned.iter().map(|value| format!("the result is {}", (self.constant)(*value)));
+                match outputs.chain(returned).collect::<Vec<_>>().as_slice() {
+                    [] => "Writes nothing.".to_owned(),
+                    values => ended(&enumerate(values)),
                 }
-            },
+            }
             FallbackKind::Call(call) => format!("The result of {}.", self.call(function, &[], call)),
             FallbackKind::Sequence { buffers, calls, answer } => {
                 let mut steps: Vec<String> = buffers

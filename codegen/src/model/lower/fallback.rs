@@ -3,7 +3,7 @@
 use super::param::constant;
 use super::{Lowerer, Scope, prose};
 use crate::diagnostic::{Code, Diagnostic};
-use crate::model::{Argument, Buffer, Call, Constant, Fallback, FallbackKind, Param, ParamId, Rule};
+use crate::model::{Argument, Buffer, Call, Fallback, FallbackKind, Param, ParamId, ResultKind, Rule};
 use crate::source::At;
 use crate::text::quoted;
 use crate::yaml::{Content, Node};
@@ -19,7 +19,13 @@ struct Locals {
 }
 
 impl Lowerer<'_> {
-    pub(super) fn fallback(&mut self, scope: Scope, node: &Node, params: &[Param]) -> Fallback {
+    /// Reads the fallback of a function, of which the parameters and the result are known.
+    pub(super) fn fallback(
+        &mut self,
+        scope: Scope,
+        node: &Node,
+        (params, result): (&[Param], &ResultKind),
+    ) -> Fallback {
         let given: Vec<&(At<String>, Node)> =
             node.entries().iter().filter(|(key, _)| FORMS.contains(&key.value.as_str())).collect();
         if given.len() != 1 {
@@ -33,6 +39,7 @@ impl Lowerer<'_> {
             self.report(diagnostic.help(format!("one of {}", quoted(FORMS).join(", "))));
         }
         let kind = match given.first() {
+            Some((key, form)) if key.value == "constant" => self.constants(form, params, result),
             Some((key, form)) => self.form(scope, &key.value, form, node, params),
             None => FallbackKind::Nothing,
         };
@@ -57,7 +64,6 @@ impl Lowerer<'_> {
         params: &[Param],
     ) -> FallbackKind {
         match form {
-            "constant" => FallbackKind::Constant(self.constants(node, params)),
             "call" => match self.calls(scope, node, params, &Locals::default()).into_iter().next() {
                 Some(call) => FallbackKind::Call(call),
                 None => {
@@ -94,20 +100,28 @@ impl Lowerer<'_> {
         }
     }
 
-    fn constants(&mut self, node: &Node, params: &[Param]) -> Vec<(ParamId, Constant)> {
-        match constant(node) {
-            Some(constant) => params
-                .iter()
-                .enumerate()
-                .filter(|(_, param)| param.is_output())
-                .map(|(index, _)| (ParamId(index), constant))
-                .collect(),
-            None => node
-                .entries()
-                .iter()
-                .filter_map(|(key, node)| Some((self.param_named(params, key)?, constant(node)?)))
-                .collect(),
+    /// Reads a constant for all results, or one for each by name. That of the returned value is `result`, unless a
+    /// parameter has this name.
+    fn constants(&mut self, node: &Node, params: &[Param], result: &ResultKind) -> FallbackKind {
+        let returns = result.value().is_some();
+        if let Some(constant) = constant(node) {
+            let outputs = params.iter().enumerate().filter(|(_, param)| param.is_output());
+            return FallbackKind::Constant {
+                outputs: outputs.map(|(index, _)| (ParamId(index), constant)).collect(),
+                returned: returns.then_some(constant),
+            };
         }
+        let (mut outputs, mut returned) = (Vec::new(), None);
+        for (key, node) in node.entries() {
+            let is_result =
+                returns && key.value == "result" && params.iter().all(|it| it.name.value != key.value);
+            if is_result {
+                returned = constant(node);
+            } else if let Some(param) = self.param_named(params, key) {
+                outputs.extend(constant(node).map(|constant| (param, constant)));
+            }
+        }
+        FallbackKind::Constant { outputs, returned }
     }
 
     fn locals(&mut self, node: &Node, params: &[Param]) -> Locals {

@@ -73,10 +73,12 @@ pub fn body(context: Context, function: &Function, kind: &FallbackKind) -> Token
     };
     match kind {
         FallbackKind::Nothing => wrap(quote!(())),
-        FallbackKind::Constant(constants) => {
+        FallbackKind::Constant { outputs, returned } => {
+            if let (Some(returned), Some(result)) = (returned, function.result.value()) {
+                return wrap(api_type::constant(context, result, *returned));
+            }
             let value = assemble(function, |id, param, output| {
-                let constant =
-                    constants.iter().find(|(known, _)| *known == id).map(|(_, constant)| *constant);
+                let constant = outputs.iter().find(|(known, _)| *known == id).map(|(_, constant)| *constant);
                 constant_value(context, param, output, constant.unwrap_or(Constant::Integer(0)))
             });
             wrap(value)

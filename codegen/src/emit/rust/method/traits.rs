@@ -10,7 +10,7 @@ use crate::emit::rust::doc::{doc, field_doc};
 
 use crate::emit::rust::context::Context;
 use crate::emit::rust::{names, text};
-use crate::model::{FallbackKind, Function, GroupId, Interface, InterfaceKind, Need, Param, Spec};
+use crate::model::{Fallback, FallbackKind, Function, GroupId, Interface, InterfaceKind, Need, Param, Spec};
 
 /// Emits the single trait of an interface.
 pub fn emit(context: Context) -> TokenStream {
@@ -85,17 +85,23 @@ pub fn signature(context: Context, function: &Function) -> TokenStream {
     quote! { fn #name(&self, #(#parameters),*) #output }
 }
 
-/// Returns true if the trait has a body for a method.
+/// Returns true if the trait has a body for a method: one that refuses, or a fallback.
 fn has_default(context: Context, function: &Function) -> bool {
+    default_fallback(context, function).is_some()
+        || (function.is_optional() && is_fallible(context, function))
+}
+
+/// Returns the fallback that is the body of a method. Nothing records which functions an export lacks, and a function that
+/// cannot fail cannot refuse.
+fn default_fallback<'a>(context: Context, function: &'a Function) -> Option<&'a Fallback> {
     let is_export = matches!(context.interface.kind, InterfaceKind::Export);
-    (is_export && function.fallback.is_some()) || (function.is_optional() && is_fallible(context, function))
+    function.fallback.as_ref().filter(|_| is_export || !is_fallible(context, function))
 }
 
 fn method(context: Context, function: &Function) -> TokenStream {
     let signature = signature(context, function);
     let docs = doc(&function.summary, &details(context, function));
-    // Nothing records which functions an export lacks, so the default method is the fallback.
-    if let (InterfaceKind::Export, Some(fallback)) = (&context.interface.kind, &function.fallback) {
+    if let Some(fallback) = default_fallback(context, function) {
         let body = fallback::body(context, function, &fallback.kind);
         let calls = matches!(
             fallback.kind,

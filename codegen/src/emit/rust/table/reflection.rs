@@ -76,7 +76,7 @@ fn entry(context: Context, function: &Function) -> TokenStream {
         let costs = fallback.costs.trim();
         let called = |id: crate::model::FunctionId| context.interface.function(id).name.value.clone();
         let (kind, calls): (_, Vec<String>) = match &fallback.kind {
-            FallbackKind::Constant(_) => (quote!(Constant), Vec::new()),
+            FallbackKind::Constant { .. } => (quote!(Constant), Vec::new()),
             FallbackKind::Call(call) => (quote!(Call), vec![called(call.function.value)]),
             FallbackKind::Sequence { calls, .. } => {
                 (quote!(Sequence), calls.iter().map(|call| called(call.function.value)).collect())

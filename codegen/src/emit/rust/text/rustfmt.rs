@@ -5,6 +5,7 @@
 
 use std::ffi::OsString;
 use std::io::Write;
+#[cfg(feature = "cli")]
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
@@ -25,10 +26,12 @@ const HEAD: &str = "mod __file {";
 const END: &str = "}";
 
 /// The environment variables that choose the formatter, the last one through rustup.
+#[cfg(feature = "cli")]
 pub const VARIABLES: [&str; 2] = ["RUSTFMT", "RUSTUP_TOOLCHAIN"];
 
 /// Returns the files that decide what the formatter writes: the program itself, and what rustup keeps of toolchains if the
 /// program is rustup.
+#[cfg(feature = "cli")]
 pub fn files() -> Vec<PathBuf> {
     let folders = std::env::var_os("PATH").unwrap_or_default();
     let program =
