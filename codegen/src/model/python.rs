@@ -8,6 +8,9 @@ use crate::source::At;
 pub struct PythonPackage {
     /// Its name.
     pub name: At<String>,
+    /// The file of the library that it loads; `None`: the package has the conventions of pyACL, and code for the calls that is
+    /// written by hand.
+    pub library: Option<String>,
     /// The modules in it, in the order of the docs.
     pub modules: Vec<PythonModule>,
 }

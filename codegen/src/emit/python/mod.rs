@@ -47,6 +47,7 @@ pub struct Packages;
 impl Emitter for Packages {
     const KIND: &'static OutputKind = &outputs::PYTHON;
     const TEMPLATES: &'static [(&'static str, &'static str)] = &[
+        ("python/call.py.j2", include_str!("../../../templates/python/call.py.j2")),
         ("python/calls.py.j2", include_str!("../../../templates/python/calls.py.j2")),
         ("python/classes.py.j2", include_str!("../../../templates/python/classes.py.j2")),
         ("python/core.py.j2", include_str!("../../../templates/python/core.py.j2")),
@@ -55,6 +56,7 @@ impl Emitter for Packages {
         ("python/module.py.j2", include_str!("../../../templates/python/module.py.j2")),
         ("python/package.py.j2", include_str!("../../../templates/python/package.py.j2")),
         ("python/package.pyi.j2", include_str!("../../../templates/python/package.pyi.j2")),
+        ("python/plain.py.j2", include_str!("../../../templates/python/plain.py.j2")),
         ("python/structs.py.j2", include_str!("../../../templates/python/structs.py.j2")),
         ("python/types.py.j2", include_str!("../../../templates/python/types.py.j2")),
         ("python/version.py.j2", include_str!("../../../templates/python/version.py.j2")),
@@ -62,6 +64,7 @@ impl Emitter for Packages {
 
     fn add_filters(templates: &mut Environment) {
         layout::add_filters(templates);
+        templates.add_filter("quoted", |text: &str| format!("{text:?}"));
         templates.add_filter("docstring", |text: &str| format!("{}\n", Docstring::of_text(text).text(0)));
     }
 

@@ -1,7 +1,9 @@
 //! The Python package of an export: its modules, each with a stub that names the parameters.
 //!
-//! A function takes positional arguments only and checks their number itself, like a function written in C. Its stub
+//! With the conventions of pyACL, a function takes positional arguments only and checks their number itself, like a function written in C. Its stub
 //! names the parameters for type checkers and editors.
+
+mod plain;
 
 use minijinja::value::Serde;
 use minijinja::{Environment, Value, context};
@@ -54,6 +56,7 @@ pub fn package(
         let helpers = vec![
             ("_Call", "from . import _call as _Call".to_owned()),
             ("_Hand", format!("from ._hand import {hand} as _Hand")),
+            ("Error", "from ._call import Error as Error".to_owned()),
         ];
         let classes: Source = ("._structs", struct_names.clone());
         let mut exported: Vec<&str> = match module {
@@ -65,10 +68,19 @@ pub fn package(
         let functions = context.methods(None).filter(|method| method.python.module == module);
         let note = count(functions.count(), "function");
         let modules = Modules { templates, marker, helpers, classes, exported };
+        if package.library.is_some() {
+            let names = plain::names(context, module);
+            let data = context! { names, is_root => module.is_none(), ..data };
+            outputs.push(modules.write(format!("{path}.py"), "python/plain.py.j2", data, note)?);
+            continue;
+        }
         outputs.push(modules.write(format!("{path}.py"), "python/package.py.j2", data.clone(), note)?);
         let modules = Modules { helpers: Vec::new(), classes: NO_CLASSES, ..modules };
         let note = "the types of its functions".to_owned();
         outputs.push(modules.write(format!("{path}.pyi"), "python/package.pyi.j2", data, note)?);
+    }
+    if let Some(library) = &package.library {
+        outputs.extend(plain::helpers(templates, context, marker, library)?);
     }
     if !classes.is_empty() {
         let note = super::class_count(&classes);
@@ -218,7 +230,11 @@ struct Method<'a> {
 impl Method<'_> {
     /// Returns the variable of a parameter in the body. It differs from the body's other names.
     fn local(self, id: ParamId) -> String {
-        let mut taken = vec![names::variable(&self.python.name.value), self.own("args"), self.own("ret")];
+        // A body of the conventions of pyACL calls its own function again.
+        let mut taken = match self.context.package.library {
+            Some(_) => Vec::new(),
+            None => vec![names::variable(&self.python.name.value), self.own("args"), self.own("ret")],
+        };
         for param in &self.function.params[..=id.0] {
             taken.push(names::free(names::variable(&param.name.value), &taken));
         }
@@ -266,6 +282,7 @@ impl Method<'_> {
         takes.iter_mut().for_each(|param| *param = hinted(param, defined));
         takes.extend((!takes.is_empty()).then(|| "/".to_owned()));
         context! {
+            plain => self.context.package.library.is_some().then(|| self.plain(&params, defined, call.clone())),
             name => names::variable(&self.python.name.value),
             bound => names::bound(&self.python.name.value),
             binding => binding(&self.function.c_name, &params, result),
@@ -319,8 +336,11 @@ impl Method<'_> {
             [] => needed.join(", "),
             _ => format!("{}[{comma}{}]", needed.join(", "), optional.join(", ")),
         };
-        let results: Vec<&str> = self.python.returns.iter().map(name).chain(["ret"]).collect();
+        let is_plain = self.context.package.library.is_some();
+        let status = (!is_plain).then_some("ret");
+        let results: Vec<&str> = self.python.returns.iter().map(name).chain(status).collect();
         let results = match &self.function.result {
+            ResultKind::Status if results.is_empty() => "None".to_owned(),
             ResultKind::Status if results.len() == 1 => results.concat(),
             ResultKind::Status => format!("({})", results.join(", ")),
             _ => self.gives(&[]),

@@ -9,8 +9,25 @@ use crate::yaml::Node;
 impl Lowerer<'_> {
     pub(super) fn python_package(&mut self, node: &Node) -> Option<PythonPackage> {
         let modules = node.entries_of("modules");
+        let is_plain = node.text_of("conventions") != Some("acl");
+        match node.get("library") {
+            None if is_plain => {
+                let span = node.name_of("package").map_or(node.span, |name| name.span);
+                Diagnostic::new(Code::MissingKey, span, "the package does not name its library")
+                    .label("`library` is missing")
+                    .help("write `library: libname.so`, or `conventions: acl` if calls are written by hand")
+                    .add_to(self.diagnostics);
+            }
+            Some(library) if !is_plain => {
+                Diagnostic::new(Code::PythonPlace, library.span, "these conventions load no library")
+                    .label("the module `_call`, which is written by hand, does")
+                    .add_to(self.diagnostics);
+            }
+            _ => {}
+        }
         Some(PythonPackage {
             name: node.name_of("package")?,
+            library: is_plain.then(|| prose(node, "library")),
             modules: modules
                 .iter()
                 .map(|(name, node)| PythonModule {

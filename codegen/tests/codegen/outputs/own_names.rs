@@ -22,7 +22,7 @@ header: gadget/gadget.h
 status: GadgetStatus
 prefix: gadget
 groups: [core]
-python: { package: gadget, modules: { rt: { summary: The runtime. } } }
+python: { package: gadget, conventions: acl, modules: { rt: { summary: The runtime. } } }
 ";
 
 const SPEC: &str = "project: gadgets

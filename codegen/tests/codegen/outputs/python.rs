@@ -2,6 +2,7 @@
 //! C.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::process::Command;
 
 use crate::specs::project;
@@ -20,6 +21,52 @@ fn each_way_of_passing_a_parameter_looks_as_it_should() {
     let [said, failed] =
         [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned());
     assert!(output.status.success(), "{said}{failed}");
+}
+
+/// Runs the commands of the example's README: a library in C, called through its generated package.
+#[test]
+fn package_calls_a_library_and_raises_its_failures() {
+    let example = root().join("examples/custom-spec");
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("plain-package");
+    std::fs::create_dir_all(&folder).expect("the folder for tests can be written");
+    let library = folder.join("libsensor_log.so");
+    let compiled = Command::new("cc")
+        .args(["-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-shared", "-fPIC", "-I"])
+        .arg(example.join("include"))
+        .arg(example.join("library/log.c"))
+        .arg("-o")
+        .arg(&library)
+        .status();
+    assert!(compiled.expect("there is a C compiler").success());
+    let python = |arguments: &[&str], library: &Path| {
+        let output = Command::new("python3")
+            .args(arguments)
+            .current_dir(&example)
+            .env("PYTHONPATH", example.join("python"))
+            .env("PYTHONDONTWRITEBYTECODE", "1")
+            .env("SENSOR_LOG_LIBRARY", library)
+            .output()
+            .expect("there is a Python");
+        [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned())
+    };
+    let [said, failed] = python(&["library/measure.py"], &library);
+    let expected = "21.0\nBUS_BAD_ARGUMENT: mean: BUS_BAD_ARGUMENT: The caller made an error.\n";
+    assert_eq!(said, expected, "{failed}");
+
+    // Each mistake of a caller, and what it raises.
+    let mistakes = [
+        ("mean(-1)", "OverflowError: -1 is not in the range from 0 to 4294967295"),
+        ("mean('one')", "TypeError: fieldwork_log_mean: argument 1"),
+        ("mean()", "TypeError: mean() missing 1 required positional argument: 'sensor'"),
+        ("append(1, [{'time': 1}])", "TypeError: there is no `time` in Sample"),
+        ("append(9, [])", "sensor_log.Error: append: BUS_BAD_ARGUMENT"),
+    ];
+    for (call, error) in mistakes {
+        let [_, failed] = python(&["-c", &format!("import sensor_log; sensor_log.{call}")], &library);
+        assert!(failed.contains(error), "{call}: {failed}");
+    }
+    let [_, failed] = python(&["-c", "import sensor_log"], Path::new("/nonexistent/libsensor_log.so"));
+    assert!(failed.contains("the environment variable SENSOR_LOG_LIBRARY names another file"), "{failed}");
 }
 
 /// Parses result and parameters of each function of a header, without names and `const`.

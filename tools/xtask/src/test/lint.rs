@@ -65,7 +65,25 @@ pub fn python() -> Result<(), Failure> {
     for folder in ["codegen/tests/formulas", "plugins/diopi/tests"] {
         mypy(&venv, folder, &[], [project::path(folder)])?;
     }
-    sdk_types(&venv)
+    sdk_types(&venv)?;
+    generated_package(&venv)
+}
+
+/// Checks the package that the generator writes for somebody else's library.
+fn generated_package(venv: &Venv) -> Result<(), Failure> {
+    let package = project::path("examples/custom-spec/python/sensor_log");
+    let width = ["--config", "line-length = 120"];
+    step(venv.program("ruff")).args(["format", "--check", "--quiet"]).args(width).arg(&package).run()?;
+    // The first line names a command, which may be long.
+    let rules = ["check", "--quiet", "--no-cache", "--select", "E,F,I,UP,B", "--ignore", "E501"];
+    step(venv.program("ruff")).args(rules).args(width).arg(&package).run()?;
+    mypy(venv, "sdk-py", &["--strict", "--python-version", OLDEST_PYTHON], [package.clone()])?;
+    step(venv.program("pyright"))
+        .args(["--level", "error"])
+        .arg("--pythonpath")
+        .arg(venv.python())
+        .arg(&package)
+        .run()
 }
 
 /// Checks the types of the Python SDK with both type checkers.

@@ -1,0 +1,154 @@
+//! Packages with the usual conventions of Python: arguments by position or name, outputs as results, and an exception for a
+//! failure.
+
+use minijinja::{Environment, Value, context};
+
+use super::{Context, Method};
+use crate::emit::descriptions::Describer;
+use crate::emit::python::docstring::Docstring;
+use crate::emit::python::function::hinted;
+use crate::emit::python::names;
+use crate::emit::python::param::Param;
+use crate::model::python_form::optional_args;
+use crate::model::{Direction, ParamId, ResultKind, Ty};
+use crate::out::Output;
+use crate::text::collapse;
+
+/// Returns the names that a module offers, in the order of the alphabet.
+pub fn names(context: Context, module: Option<usize>) -> Vec<String> {
+    let functions = context.methods(None).filter(|method| method.python.module == module);
+    let mut names: Vec<String> = functions.map(|method| names::variable(&method.python.name.value)).collect();
+    if module.is_none() {
+        names.push("Error".to_owned());
+        names.extend(context.package.modules.iter().map(|module| module.name.value.clone()));
+    }
+    names.sort();
+    names
+}
+
+/// Writes the modules that the functions use: the one that loads the library, and the marker of types.
+pub fn helpers(
+    templates: &Environment,
+    context: Context,
+    marker: &str,
+    library: &str,
+) -> Result<[Output; 2], minijinja::Error> {
+    let package = &context.package.name.value;
+    let statuses = context.spec.status_values(context.interface).iter();
+    let statuses = statuses.filter(|status| !status.alias && status.value != 0).map(|status| {
+        context! { number => status.value, name => &status.c_name, meaning => collapse(&context.prose(&status.summary)) }
+    });
+    let template = templates.get_template("python/call.py.j2")?;
+    let text = template.render(context! {
+        marker,
+        library,
+        package,
+        variable => format!("{}_LIBRARY", package.to_uppercase()),
+        statuses => statuses.collect::<Value>(),
+    })?;
+    let note = "the calls of the library".to_owned();
+    Ok([
+        Output::new(format!("{package}/_call.py"), text, note),
+        Output::new(format!("{package}/py.typed"), "", ""),
+    ])
+}
+
+/// The code for one parameter.
+struct Prepared {
+    /// The statement before the call that makes the value for C.
+    statement: Option<String>,
+    /// The argument of the call.
+    passed: String,
+    /// The result after the call.
+    read: String,
+}
+
+impl Method<'_> {
+    /// Prepares what differs from the other conventions.
+    pub(super) fn plain(self, params: &[Param], defined: &[String], call: [String; 2]) -> Value {
+        let needed = self.python.args.len() - optional_args(self.function, self.python);
+        let mut takes: Vec<String> = self.python.args.iter().map(|id| params[id.0].hint()).collect();
+        takes[needed..].iter_mut().for_each(|hint| hint.push_str(" = None"));
+        takes.iter_mut().for_each(|param| *param = hinted(param, defined));
+        let results: Vec<String> = self.python.returns.iter().map(|id| params[id.0].given()).collect();
+        let gives = match (&self.function.result, results.as_slice()) {
+            (ResultKind::Status, []) => "None".to_owned(),
+            (ResultKind::Status, [one]) => one.clone(),
+            (ResultKind::Status, several) => format!("tuple[{}]", several.join(", ")),
+            _ => self.gives(params),
+        };
+        let params: Vec<Prepared> =
+            params.iter().enumerate().map(|(id, it)| self.prepared(ParamId(id), it)).collect();
+        // A variable with a type, because what a foreign function returns has none.
+        let returned = names::free("returned".to_owned(), &self.locals());
+        let is_value = matches!(&self.function.result, ResultKind::Value(result) if result.ty != Ty::String);
+        let call = if is_value {
+            [format!("{returned}: {} = ", names::hint(&gives, defined)), ")".to_owned()]
+        } else {
+            call
+        };
+        context! {
+            returned => is_value.then_some(returned),
+            call,
+            prepared => params.iter().filter_map(|it| it.statement.clone()).collect::<Vec<_>>(),
+            passed => params.iter().map(|it| it.passed.clone()).collect::<Vec<_>>(),
+            results => self.python.returns.iter().map(|id| params[id.0].read.clone()).collect::<Vec<_>>(),
+            takes,
+            gives => names::hint(&gives, defined),
+            checks => matches!(self.function.result, ResultKind::Status),
+            doc => self.plain_docstring(),
+        }
+    }
+
+    /// Prepares a parameter. An argument that is converted for C gets a variable of its own, which has another type.
+    fn prepared(self, id: ParamId, param: &Param) -> Prepared {
+        let statement = super::prepared(param);
+        let is_argument = self.python.args.contains(&id);
+        let converted =
+            statement.as_ref().and_then(|statement| statement.split_once(" = ")).filter(|_| is_argument);
+        let Some((_, value)) = converted else {
+            return Prepared { statement, passed: super::passed(param), read: super::read(param) };
+        };
+        let name = names::free(format!("{}_c", param.name), &self.locals());
+        let statement = Some(format!("{name} = {value}"));
+        let param = Param { name, ..param.clone() };
+        Prepared { statement, passed: super::passed(&param), read: super::read(&param) }
+    }
+
+    /// Returns the variables of all parameters.
+    fn locals(self) -> Vec<String> {
+        (0..self.function.params.len()).map(|index| self.local(ParamId(index))).collect()
+    }
+
+    fn plain_docstring(self) -> String {
+        let function = self.function;
+        let mut doc = Docstring::new(&self.context.prose(&function.summary));
+        doc.paragraphs(&self.prose(&function.doc.passed(), "0"));
+        doc.entries("Args", self.python.args.iter().map(|id| self.entry(*id)).collect());
+        match &function.result {
+            ResultKind::Status => {
+                let echoed = |id: &&ParamId| function.param(**id).dir == Direction::In;
+                let written: Vec<_> = self.python.returns.iter().filter(|id| !echoed(id)).collect();
+                match written.as_slice() {
+                    [one] => doc.section("Returns", &self.entry(**one).1),
+                    several => doc.entries("Returns", several.iter().map(|id| self.entry(**id)).collect()),
+                }
+                doc.entries("Raises", vec![("Error".to_owned(), self.failures())]);
+            }
+            ResultKind::Value(result) => doc.section("Returns", &self.value(result, &result.doc.returned())),
+            ResultKind::None => {}
+        }
+        doc.text(4)
+    }
+
+    /// Returns when the function fails.
+    fn failures(self) -> String {
+        let describer = Describer::new(self.context.spec, self.context.interface);
+        let failures = self.function.returns.iter().map(|(status, when)| (describer.status(*status), when));
+        let texts = failures.filter(|(status, _)| status.value != 0).map(|(status, when)| {
+            format!("``{}``: {}.", status.c_name, self.prose(&collapse(&when.passed()), "0"))
+        });
+        let texts: Vec<String> = texts.collect();
+        if texts.is_empty() { "If the function fails.".to_owned() } else { texts.join(" ") }
+    }
+}
