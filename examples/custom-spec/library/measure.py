@@ -9,4 +9,5 @@ print(sensor_log.mean(1))
 try:
     sensor_log.mean(2)
 except sensor_log.Error as error:
-    print(f"{error.name}: {error}")
+    print(error)
+    print(error.status == sensor_log.BusStatus.BAD_ARGUMENT)

@@ -63,6 +63,12 @@ impl Class {
         Class { members: members.collect(), ..Class::new(name, base, doc) }
     }
 
+    /// Makes the class of an enum with the classes of Python itself. `flags`: the values are bits.
+    pub fn constants(name: String, doc: &Docstring, flags: bool, members: Vec<Member>) -> Self {
+        let base = if flags { "_E.IntFlag" } else { "_E.IntEnum" };
+        Class { base, ..Class::numbers(name, doc, flags, members) }
+    }
+
     /// Makes the class of a struct. `sized`: the first field is its own size, which the constructor sets.
     pub fn structure(name: String, doc: &Docstring, fields: &[Field], sized: bool) -> Self {
         let defined: Vec<String> = fields.iter().map(|field| field.name.clone()).collect();

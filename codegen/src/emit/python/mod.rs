@@ -51,6 +51,7 @@ impl Emitter for Packages {
         ("python/calls.py.j2", include_str!("../../../templates/python/calls.py.j2")),
         ("python/classes.py.j2", include_str!("../../../templates/python/classes.py.j2")),
         ("python/core.py.j2", include_str!("../../../templates/python/core.py.j2")),
+        ("python/enums.py.j2", include_str!("../../../templates/python/enums.py.j2")),
         ("python/functions.py.j2", include_str!("../../../templates/python/functions.py.j2")),
         ("python/imports.py.j2", include_str!("../../../templates/python/imports.py.j2")),
         ("python/module.py.j2", include_str!("../../../templates/python/module.py.j2")),

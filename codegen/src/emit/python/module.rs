@@ -16,9 +16,10 @@ use crate::out::Output;
 pub type Source<'a> = (&'a str, Vec<&'a str>);
 
 /// The modules of Python's standard library that modules use, by the names that they have there.
-const STANDARD: [(&str, &str); 4] = [
+const STANDARD: [(&str, &str); 5] = [
     ("_B", "import builtins as _B"),
     ("_C", "import ctypes as _C"),
+    ("_E", "import enum as _E"),
     ("_T", "import typing as _T"),
     ("_Abc", "from collections import abc as _Abc"),
 ];

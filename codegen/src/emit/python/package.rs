@@ -53,11 +53,12 @@ pub fn package(
             Some(index) => (&*package.modules[index].name.value, &*package.modules[index].name.value),
             None => ("__init__", &*package.name.value),
         };
-        let helpers = vec![
+        let offered = plain::offered(context, module);
+        let mut helpers = vec![
             ("_Call", "from . import _call as _Call".to_owned()),
             ("_Hand", format!("from ._hand import {hand} as _Hand")),
-            ("Error", "from ._call import Error as Error".to_owned()),
         ];
+        helpers.extend(offered.iter().map(|(name, import)| (name.as_str(), import.clone())));
         let classes: Source = ("._structs", struct_names.clone());
         let mut exported: Vec<&str> = match module {
             Some(_) => Vec::new(),
@@ -382,9 +383,11 @@ impl Method<'_> {
             && let TypeKind::Enum { values, .. } = &self.context.spec.ty(ty).kind
             && values.len() <= LISTED
         {
-            let named = values.iter().filter(|value| !value.alias);
-            let values: Vec<String> =
-                named.map(|value| format!("{} ``{}``", value.value, value.c_name)).collect();
+            let shown = |value: &EnumValue| match self.context.package.library {
+                Some(_) => self.context.constant(ty, value),
+                None => format!("{} ``{}``", value.value, value.c_name),
+            };
+            let values: Vec<String> = values.iter().filter(|value| !value.alias).map(shown).collect();
             text = format!("{text} {}.", alternatives(&values));
         }
         (param.name.value.clone(), text)
@@ -413,7 +416,7 @@ impl Method<'_> {
         format!("0 on success.{}", doc.collect::<String>())
     }
 
-    /// Converts prose to Python's names, and to numbers for statuses, which have no names in the package.
+    /// Converts prose to Python's names. Statuses are numbers if the package has no names for them.
     fn prose(self, text: &str, null: &str) -> String {
         let statuses = self.context.spec.status_values(self.context.interface);
         let numbered = map_code_spans(text, |span| {
@@ -422,7 +425,10 @@ impl Method<'_> {
             }
             let status = statuses.iter().find(|status| status.name.value == span && status.value != 0)?;
             let is_param = self.function.params.iter().any(|param| param.name.value == span);
-            (!is_param).then(|| format!("{} (`{}`)", status.value, status.c_name))
+            (!is_param).then(|| match (&self.context.package.library, self.context.interface.status) {
+                (Some(_), Some(ty)) => self.context.constant(ty, status).replace("``", "`"),
+                _ => format!("{} (`{}`)", status.value, status.c_name),
+            })
         });
         self.context.prose(&numbered)
     }

@@ -50,7 +50,7 @@ fn package_calls_a_library_and_raises_its_failures() {
         [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned())
     };
     let [said, failed] = python(&["library/measure.py"], &library);
-    let expected = "21.0\nBUS_BAD_ARGUMENT: mean: BUS_BAD_ARGUMENT: The caller made an error.\n";
+    let expected = "21.0\nmean: BUS_BAD_ARGUMENT: The caller made an error.\nTrue\n";
     assert_eq!(said, expected, "{failed}");
 
     // Each mistake of a caller, and what it raises.

@@ -15,9 +15,11 @@ from collections import abc as _Abc
 
 from . import _call as _Call
 from ._call import Error as Error
+from ._enums import BusStatus as BusStatus
 from ._structs import Sample
 
 __all__ = [
+    "BusStatus",
     "Error",
     "append",
     "mean",
@@ -38,7 +40,7 @@ def append(sensor: int, samples: _Abc.Sequence[_Abc.Mapping[str, _T.Any]]) -> No
         samples: The samples, oldest first.
 
     Raises:
-        Error: ``BUS_BAD_ARGUMENT``: the samples are older than those in the log.
+        Error: ``BusStatus.BAD_ARGUMENT``: the samples are older than those in the log.
     """
     samples_c = _Call.listed(Sample, samples)
     _Call.check("append", _append(sensor, samples_c, _B.len(samples)))
@@ -59,7 +61,7 @@ def mean(sensor: int) -> float:
         The mean, in the unit of the sensor's quantity.
 
     Raises:
-        Error: ``BUS_BAD_ARGUMENT``: the log has no sample of the sensor.
+        Error: ``BusStatus.BAD_ARGUMENT``: the log has no sample of the sensor.
     """
     mean = _C.c_double()
     _Call.check("mean", _mean(sensor, mean))

@@ -1,29 +1,76 @@
 //! Packages with the usual conventions of Python: arguments by position or name, outputs as results, and an exception for a
 //! failure.
 
+use std::collections::BTreeSet;
+
+use minijinja::value::Serde;
 use minijinja::{Environment, Value, context};
 
-use super::{Context, Method};
+use super::{Context, Method, NO_CLASSES};
 use crate::emit::descriptions::Describer;
+use crate::emit::python::class::{Class, Member};
+use crate::emit::python::class_count;
 use crate::emit::python::docstring::Docstring;
 use crate::emit::python::function::hinted;
+use crate::emit::python::module::Modules;
 use crate::emit::python::names;
 use crate::emit::python::param::Param;
 use crate::model::python_form::optional_args;
-use crate::model::{Direction, ParamId, ResultKind, Ty};
+use crate::model::{Direction, EnumValue, Function, ParamId, ResultKind, Ty, TypeId, TypeKind};
 use crate::out::Output;
-use crate::text::collapse;
+use crate::text::{collapse, sentence};
 
 /// Returns the names that a module offers, in the order of the alphabet.
 pub fn names(context: Context, module: Option<usize>) -> Vec<String> {
     let functions = context.methods(None).filter(|method| method.python.module == module);
     let mut names: Vec<String> = functions.map(|method| names::variable(&method.python.name.value)).collect();
+    names.extend(offered(context, module).into_iter().map(|(name, _)| name));
     if module.is_none() {
-        names.push("Error".to_owned());
         names.extend(context.package.modules.iter().map(|module| module.name.value.clone()));
     }
     names.sort();
     names
+}
+
+/// Returns the classes that the package offers beside its functions, each with its import: the exception and the enums.
+pub fn offered(context: Context, module: Option<usize>) -> Vec<(String, String)> {
+    if module.is_some() || context.package.library.is_none() {
+        return Vec::new();
+    }
+    let enums = context.enums().into_iter().map(|id| ("_enums", context.spec.ty(id).name.value.clone()));
+    let classes = std::iter::once(("_call", "Error".to_owned())).chain(enums);
+    classes.map(|(module, name)| (name.clone(), format!("from .{module} import {name} as {name}"))).collect()
+}
+
+impl<'a> Context<'a> {
+    /// Returns the enums of the functions, and the status, in the order of the spec.
+    fn enums(self) -> BTreeSet<TypeId> {
+        let functions = self.methods(None).map(|method| method.function);
+        let results = |function: &'a Function| function.params.iter().chain(function.result.value());
+        let fields = self.structs().into_iter().flat_map(|id| self.fields(id));
+        let named = functions.flat_map(results).chain(fields).filter_map(|param| param.ty.id());
+        let is_enum = |id: &TypeId| matches!(self.spec.ty(*id).kind, TypeKind::Enum { .. });
+        named.chain(self.interface.status).filter(is_enum).collect()
+    }
+
+    /// Returns the class of an enum.
+    fn enum_class(self, id: TypeId) -> Class {
+        let ty = self.spec.ty(id);
+        let mut doc = Docstring::new(&self.prose(&ty.summary));
+        doc.paragraphs(&self.prose(&ty.doc));
+        let members = ty.enum_values().iter().map(|value| Member {
+            name: names::member(&value.name.value),
+            value: value.value,
+            doc: self.prose(&sentence(&value.summary.passed())),
+        });
+        let flags = matches!(ty.kind, TypeKind::Enum { flags: true, .. });
+        Class::constants(ty.name.value.clone(), &doc, flags, members.collect())
+    }
+
+    /// Returns how docstrings name the value of an enum.
+    pub(super) fn constant(self, ty: TypeId, value: &EnumValue) -> String {
+        format!("``{}.{}``", self.spec.ty(ty).name.value, names::member(&value.name.value))
+    }
 }
 
 /// Writes the modules that the functions use: the one that loads the library, and the marker of types.
@@ -32,7 +79,7 @@ pub fn helpers(
     context: Context,
     marker: &str,
     library: &str,
-) -> Result<[Output; 2], minijinja::Error> {
+) -> Result<Vec<Output>, minijinja::Error> {
     let package = &context.package.name.value;
     let statuses = context.spec.status_values(context.interface).iter();
     let statuses = statuses.filter(|status| !status.alias && status.value != 0).map(|status| {
@@ -46,11 +93,23 @@ pub fn helpers(
         variable => format!("{}_LIBRARY", package.to_uppercase()),
         statuses => statuses.collect::<Value>(),
     })?;
-    let note = "the calls of the library".to_owned();
-    Ok([
-        Output::new(format!("{package}/_call.py"), text, note),
+    let mut outputs = vec![
+        Output::new(format!("{package}/_call.py"), text, "the calls of the library"),
         Output::new(format!("{package}/py.typed"), "", ""),
-    ])
+    ];
+    let classes: Vec<Class> = context.enums().into_iter().map(|id| context.enum_class(id)).collect();
+    if !classes.is_empty() {
+        let modules =
+            Modules { templates, marker, helpers: Vec::new(), classes: NO_CLASSES, exported: Vec::new() };
+        let (path, note) = (format!("{package}/_enums.py"), class_count(&classes));
+        outputs.push(modules.write(
+            path,
+            "python/enums.py.j2",
+            context! { classes => Serde(&classes) },
+            note,
+        )?);
+    }
+    Ok(outputs)
 }
 
 /// The code for one parameter.
@@ -146,7 +205,11 @@ impl Method<'_> {
         let describer = Describer::new(self.context.spec, self.context.interface);
         let failures = self.function.returns.iter().map(|(status, when)| (describer.status(*status), when));
         let texts = failures.filter(|(status, _)| status.value != 0).map(|(status, when)| {
-            format!("``{}``: {}.", status.c_name, self.prose(&collapse(&when.passed()), "0"))
+            let name = match self.context.interface.status {
+                Some(ty) => self.context.constant(ty, status),
+                None => format!("``{}``", status.c_name),
+            };
+            format!("{name}: {}.", self.prose(&collapse(&when.passed()), "0"))
         });
         let texts: Vec<String> = texts.collect();
         if texts.is_empty() { "If the function fails.".to_owned() } else { texts.join(" ") }
