@@ -146,7 +146,7 @@ pub(super) fn run(common: &Common, options: &Options) -> Result<Answer, Failure>
     }
 }
 
-/// Describes what a run depends on beside the files that it reads.
+/// Describes the conditions of a run, apart from the files that it reads.
 fn setting(root: &Path, folder: &Path) -> Setting {
     let mut programs: Vec<PathBuf> = std::env::current_exe().into_iter().collect();
     programs.extend(rustfmt::files());

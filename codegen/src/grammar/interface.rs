@@ -79,9 +79,9 @@ shapes! {
     static PYTHON_PACKAGE = "a Python package" {
         /// Its name; functions without a module are in the package itself.
         package: needed(Snake),
-        /// How functions are called. `plain`, the default: arguments by position or name, outputs as results, and an
-        /// exception for a failure. `acl`: positional arguments, and the status as the last result, with a module `_call`
-        /// that is written by hand.
+        /// The conventions of calls. With `plain`, the default, functions take arguments by position or name, return their
+        /// outputs, and raise an exception if they fail. With `acl`, they take positional arguments and return the status
+        /// as the last result; the module `_call` is written by hand.
         conventions: optional(Word(&["plain", "acl"])),
         /// Conventions `plain` only, and needed there: the file of the library, such as `libimaging.so`. The environment
         /// variable with the name of the package and `_LIBRARY`, in capitals, names another one.

@@ -15,6 +15,13 @@ pub struct PythonPackage {
     pub modules: Vec<PythonModule>,
 }
 
+impl PythonPackage {
+    /// Returns true if the package has the usual conventions of Python.
+    pub fn is_plain(&self) -> bool {
+        self.library.is_some()
+    }
+}
+
 /// A module of a package.
 #[derive(Debug)]
 pub struct PythonModule {

@@ -1,6 +1,6 @@
-//! What the last complete run read and wrote, so that the next one can see that nothing changed.
+//! Records which files a complete run read and wrote, so that the next run can detect that nothing changed.
 //!
-//! It is a file in [`FOLDER`], one for each spec, and only makes runs faster: it may be deleted, and a run without it
+//! The record is a file in [`FOLDER`], one for each spec, and only makes runs faster: it may be deleted, and a run without it
 //! compares everything. Files are compared by their metadata. A file that changed shortly before its metadata was read could
 //! change again without a trace, because clocks of file systems are coarse; a run that read such a file is not recorded.
 
@@ -24,7 +24,7 @@ const HEAD: &str = "codegen run 1";
 /// More than the resolution of the clocks of file systems that have fractions of seconds.
 const RESOLUTION: Duration = Duration::from_millis(20);
 
-/// What a run depends on beside the files that it reads: the generator, its options, and the formatter.
+/// The conditions of a run, apart from the files that it reads: the generator, its options, and the formatter.
 #[derive(Debug)]
 pub struct Setting {
     /// The file of the record.
@@ -156,7 +156,7 @@ fn try_record(
     for output in files.outputs() {
         let path = target.root.join(&output.path);
         let data = fs::metadata(&path).ok()?;
-        // It was written now, by this run or by somebody else.
+        // The file changed during this run. Another program may have changed it.
         if is_after(&data, start) && fs::read(&path).ok()? != output.text.as_bytes() {
             return None;
         }

@@ -10,6 +10,7 @@ mod diagnostics;
 mod direction;
 mod outputs;
 mod published;
+mod random;
 mod specs;
 mod texts;
 mod tools;

@@ -1,6 +1,6 @@
-//! What is done with every method of a device's trait: forwarding, layers, and calls with arguments as numbers.
+//! Forwarding, layers, and calls with arguments as numbers, for the trait of a device.
 
-/// Defines all this from the list of the methods, with their parameters in the order of the ABI.
+/// Defines them from the list of the methods, with their parameters in the order of the ABI.
 ///
 /// `#[call(Variant)]` names the function of a method. `asks` follows for a boolean result, and `returns(value)`
 /// for a function that cannot fail: what it returns if a layer rejects the call.

@@ -6,6 +6,8 @@ use super::ctype::CType;
 use super::docstring::Docstring;
 use super::layout::identifiers;
 use super::names;
+use crate::model::EnumValue;
+use crate::text::sentence;
 
 /// A class, as data for the templates.
 #[derive(Clone, Debug, Serialize)]
@@ -46,6 +48,17 @@ pub struct Member {
     pub value: i64,
     /// Its documentation.
     pub doc: String,
+}
+
+impl Member {
+    /// Makes the member for a value of the spec. `prose` converts its documentation.
+    pub fn of(value: &EnumValue, prose: impl Fn(&str) -> String) -> Self {
+        Member {
+            name: names::member(&value.name.value),
+            value: value.value,
+            doc: prose(&sentence(&value.summary.passed())),
+        }
+    }
 }
 
 impl Class {

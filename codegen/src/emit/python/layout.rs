@@ -8,6 +8,11 @@ pub const WIDTH: usize = 120;
 /// Width of a line of prose. `help()` adds a margin.
 pub const PROSE: usize = 100;
 
+/// Writes a text as a literal. One of JSON means the same in Python.
+pub fn literal(text: &str) -> String {
+    serde_json::Value::from(text).to_string()
+}
+
 /// Adds the filters. Each takes the text before the items, with its indentation, and the text after them.
 pub fn add_filters(templates: &mut Environment) {
     templates

@@ -65,7 +65,7 @@ impl Emitter for Packages {
 
     fn add_filters(templates: &mut Environment) {
         layout::add_filters(templates);
-        templates.add_filter("quoted", |text: &str| format!("{text:?}"));
+        templates.add_filter("literal", layout::literal);
         templates.add_filter("docstring", |text: &str| format!("{}\n", Docstring::of_text(text).text(0)));
     }
 

@@ -38,7 +38,13 @@ pub struct Modules<'a> {
     pub exported: Vec<&'a str>,
 }
 
-impl Modules<'_> {
+impl<'a> Modules<'a> {
+    /// Makes the writer of modules that use only Python's own.
+    pub fn alone(templates: &'a Environment<'a>, marker: &'a str) -> Self {
+        let (helpers, exported) = (Vec::new(), Vec::new());
+        Modules { templates, marker, helpers, classes: ("", Vec::new()), exported }
+    }
+
     /// Renders a module: the template gets `data` and the imports.
     ///
     /// # Errors

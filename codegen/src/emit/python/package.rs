@@ -3,6 +3,7 @@
 //! With the conventions of pyACL, a function takes positional arguments only and checks their number itself, like a function written in C. Its stub
 //! names the parameters for type checkers and editors.
 
+mod docs;
 mod plain;
 
 use minijinja::value::Serde;
@@ -15,18 +16,14 @@ use super::function::{binding, hinted};
 use super::module::{Modules, Source};
 use super::names;
 use super::param::{Param, Pass, of_export};
-use crate::emit::descriptions::Describer;
 use crate::model::abi;
 use crate::model::python_form::{Item as One, PythonForm, form, optional_args};
 use crate::model::{Param as ModelParam, *};
 use crate::out::Output;
-use crate::text::{alternatives, collapse, count, map_code_spans, sentence};
+use crate::text::count;
 
 /// Modules that import no classes.
 const NO_CLASSES: Source<'static> = ("", Vec::new());
-
-/// Most values of an enum that are listed for each parameter.
-const LISTED: usize = 16;
 
 /// Writes the modules of an interface's package, with paths relative to the folder of packages.
 ///
@@ -69,7 +66,7 @@ pub fn package(
         let functions = context.methods(None).filter(|method| method.python.module == module);
         let note = count(functions.count(), "function");
         let modules = Modules { templates, marker, helpers, classes, exported };
-        if package.library.is_some() {
+        if package.is_plain() {
             let names = plain::names(context, module);
             let data = context! { names, is_root => module.is_none(), ..data };
             outputs.push(modules.write(format!("{path}.py"), "python/plain.py.j2", data, note)?);
@@ -86,8 +83,7 @@ pub fn package(
     if !classes.is_empty() {
         let note = super::class_count(&classes);
         let path = format!("{}/_structs.py", package.name.value);
-        let modules =
-            Modules { templates, marker, helpers: Vec::new(), classes: NO_CLASSES, exported: Vec::new() };
+        let modules = Modules::alone(templates, marker);
         outputs.push(modules.write(
             path,
             "python/structs.py.j2",
@@ -232,9 +228,10 @@ impl Method<'_> {
     /// Returns the variable of a parameter in the body. It differs from the body's other names.
     fn local(self, id: ParamId) -> String {
         // A body of the conventions of pyACL calls its own function again.
-        let mut taken = match self.context.package.library {
-            Some(_) => Vec::new(),
-            None => vec![names::variable(&self.python.name.value), self.own("args"), self.own("ret")],
+        let mut taken = if self.context.package.is_plain() {
+            Vec::new()
+        } else {
+            vec![names::variable(&self.python.name.value), self.own("args"), self.own("ret")]
         };
         for param in &self.function.params[..=id.0] {
             taken.push(names::free(names::variable(&param.name.value), &taken));
@@ -283,7 +280,7 @@ impl Method<'_> {
         takes.iter_mut().for_each(|param| *param = hinted(param, defined));
         takes.extend((!takes.is_empty()).then(|| "/".to_owned()));
         context! {
-            plain => self.context.package.library.is_some().then(|| self.plain(&params, defined, call.clone())),
+            plain => self.context.package.is_plain().then(|| self.plain(&params, defined, call.clone())),
             name => names::variable(&self.python.name.value),
             bound => names::bound(&self.python.name.value),
             binding => binding(&self.function.c_name, &params, result),
@@ -337,8 +334,7 @@ impl Method<'_> {
             [] => needed.join(", "),
             _ => format!("{}[{comma}{}]", needed.join(", "), optional.join(", ")),
         };
-        let is_plain = self.context.package.library.is_some();
-        let status = (!is_plain).then_some("ret");
+        let status = (!self.context.package.is_plain()).then_some("ret");
         let results: Vec<&str> = self.python.returns.iter().map(name).chain(status).collect();
         let results = match &self.function.result {
             ResultKind::Status if results.is_empty() => "None".to_owned(),
@@ -347,90 +343,6 @@ impl Method<'_> {
             _ => self.gives(&[]),
         };
         format!("{}({args}) -> {results}", self.python.name.value)
-    }
-
-    fn docstring(self) -> String {
-        let function = self.function;
-        let mut doc = Docstring::new(&self.context.prose(&function.summary)).signed(self.signature());
-        doc.paragraphs(&self.prose(&function.doc.passed(), "0"));
-        doc.entries("Args", self.python.args.iter().map(|id| self.entry(*id)).collect());
-        match &function.result {
-            ResultKind::Status => {
-                let echoed = |id: &&ParamId| function.param(**id).dir == Direction::In;
-                let written = self.python.returns.iter().filter(|id| !echoed(id));
-                let status = ("ret".to_owned(), self.statuses());
-                doc.entries("Returns", written.map(|id| self.entry(*id)).chain([status]).collect());
-            }
-            ResultKind::Value(result) => doc.section("Returns", &self.value(result, &result.doc.returned())),
-            ResultKind::None => {}
-        }
-        if let Some(Fallback { kind: FallbackKind::Refuse { status, .. }, .. }) = &function.fallback {
-            let number = Describer::new(self.context.spec, self.context.interface).status(*status).value;
-            doc.paragraph(&match function.result {
-                ResultKind::Status => format!("This function always fails with {number}."),
-                _ => "This function always fails.".to_owned(),
-            });
-        }
-        doc.text(4)
-    }
-
-    /// Describes a parameter, with its possible values.
-    fn entry(self, id: ParamId) -> (String, String) {
-        let param = self.function.param(id);
-        let doc = if param.dir == Direction::Out { param.doc.returned() } else { param.doc.passed() };
-        let mut text = sentence(&self.value(param, &doc));
-        if let Ty::Named(ty) = param.ty
-            && let TypeKind::Enum { values, .. } = &self.context.spec.ty(ty).kind
-            && values.len() <= LISTED
-        {
-            let shown = |value: &EnumValue| match self.context.package.library {
-                Some(_) => self.context.constant(ty, value),
-                None => format!("{} ``{}``", value.value, value.c_name),
-            };
-            let values: Vec<String> = values.iter().filter(|value| !value.alias).map(shown).collect();
-            text = format!("{text} {}.", alternatives(&values));
-        }
-        (param.name.value.clone(), text)
-    }
-
-    /// Converts a text about a value to Python's word for null.
-    fn value(self, param: &ModelParam, text: &str) -> String {
-        let null = if param.ty == Ty::String && param.dir == Direction::In { "None" } else { "0" };
-        self.prose(&collapse(text), null)
-    }
-
-    /// Returns the meaning of the status.
-    fn statuses(self) -> String {
-        let describer = Describer::new(self.context.spec, self.context.interface);
-        let failures =
-            self.function.returns.iter().filter(|(status, _)| describer.status(*status).value != 0);
-        let doc = failures.map(|(status, when)| {
-            let status = describer.status(*status);
-            format!(
-                " {} ``{}``: {}.",
-                status.value,
-                status.c_name,
-                self.prose(&collapse(&when.passed()), "0")
-            )
-        });
-        format!("0 on success.{}", doc.collect::<String>())
-    }
-
-    /// Converts prose to Python's names. Statuses are numbers if the package has no names for them.
-    fn prose(self, text: &str, null: &str) -> String {
-        let statuses = self.context.spec.status_values(self.context.interface);
-        let numbered = map_code_spans(text, |span| {
-            if span == "null" {
-                return Some(format!("`{null}`"));
-            }
-            let status = statuses.iter().find(|status| status.name.value == span && status.value != 0)?;
-            let is_param = self.function.params.iter().any(|param| param.name.value == span);
-            (!is_param).then(|| match (&self.context.package.library, self.context.interface.status) {
-                (Some(_), Some(ty)) => self.context.constant(ty, status).replace("``", "`"),
-                _ => format!("{} (`{}`)", status.value, status.c_name),
-            })
-        });
-        self.context.prose(&numbered)
     }
 }
 

@@ -160,11 +160,7 @@ impl<'a> Sdk<'a> {
         match &ty.kind {
             TypeKind::Handle { .. } | TypeKind::Id { .. } => None,
             TypeKind::Enum { flags, values, .. } => {
-                let members = values.iter().map(|value| Member {
-                    name: names::member(&value.name.value),
-                    value: value.value,
-                    doc: self.prose(&sentence(&value.summary.passed())),
-                });
+                let members = values.iter().map(|value| Member::of(value, |text| self.prose(text)));
                 Some(Class::numbers(name, &doc, *flags, members.collect()))
             }
             TypeKind::Struct { fields, .. } => {

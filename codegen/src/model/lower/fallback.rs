@@ -24,7 +24,8 @@ impl Lowerer<'_> {
         &mut self,
         scope: Scope,
         node: &Node,
-        (params, result): (&[Param], &ResultKind),
+        params: &[Param],
+        result: &ResultKind,
     ) -> Fallback {
         let given: Vec<&(At<String>, Node)> =
             node.entries().iter().filter(|(key, _)| FORMS.contains(&key.value.as_str())).collect();

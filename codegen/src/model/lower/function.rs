@@ -32,7 +32,7 @@ impl Lowerer<'_> {
             fallback: node
                 .get("fallback")
                 .filter(|node| matches!(node.content, Content::Map(_)))
-                .map(|node| self.fallback(scope, node, (&params, &result))),
+                .map(|node| self.fallback(scope, node, &params, &result)),
             method: text(node, "method"),
             python: node.get("python").and_then(|node| self.python_function(scope, node, &params)),
             params,

@@ -13,6 +13,15 @@ use crate::model::{
 use crate::source::At;
 use crate::yaml::Node;
 
+/// Returns the forms of each kernel, in the order of the spec.
+fn forms_by_name(groups: &[KernelGroup]) -> BTreeMap<&str, Vec<&Kernel>> {
+    let mut by_name: BTreeMap<&str, Vec<&Kernel>> = BTreeMap::new();
+    for kernel in groups.iter().flat_map(|group| &group.kernels) {
+        by_name.entry(&kernel.name.value).or_default().push(kernel);
+    }
+    by_name
+}
+
 impl Lowerer<'_> {
     pub(super) fn kernel_groups(
         &mut self,
@@ -41,32 +50,27 @@ impl Lowerer<'_> {
 
     /// Reports a kernel that another entry describes for a common release and a common element type.
     fn check_forms_are_distinct(&mut self, groups: &[KernelGroup], operators: &Operators) {
-        let kernels: Vec<&Kernel> = groups.iter().flat_map(|group| &group.kernels).collect();
-        let mut by_name: BTreeMap<&str, Vec<&Kernel>> = BTreeMap::new();
-        for kernel in kernels {
-            let forms = by_name.entry(&kernel.name.value).or_default();
-            let types = kernel.element_types(operators);
-            let shares = |other: &Kernel| types.iter().any(|ty| other.element_types(operators).contains(ty));
-            let before =
-                forms.iter().find(|other| other.available.overlaps(kernel.available) && shares(other));
-            if let Some(before) = before {
-                let message = format!("the kernel `{}` has two forms in one release", kernel.name.value);
-                Diagnostic::new(Code::KernelTwice, kernel.name.span, message)
-                    .label("the host would use only one of them")
-                    .related(before.name.span, "the other form")
-                    .add_to(self.diagnostics);
+        for forms in forms_by_name(groups).into_values() {
+            for (index, kernel) in forms.iter().enumerate() {
+                let types = kernel.element_types(operators);
+                let shares =
+                    |other: &Kernel| types.iter().any(|ty| other.element_types(operators).contains(ty));
+                let mut before = forms[..index].iter();
+                let before = before.find(|other| other.available.overlaps(kernel.available) && shares(other));
+                if let Some(before) = before {
+                    let message = format!("the kernel `{}` has two forms in one release", kernel.name.value);
+                    Diagnostic::new(Code::KernelTwice, kernel.name.span, message)
+                        .label("the host would use only one of them")
+                        .related(before.name.span, "the other form")
+                        .add_to(self.diagnostics);
+                }
             }
-            forms.push(kernel);
         }
     }
 
     /// Reports a kernel whose forms leave out releases between them.
     fn check_forms_follow(&mut self, scope: Scope, groups: &[KernelGroup]) {
-        let mut by_name: BTreeMap<&str, Vec<&Kernel>> = BTreeMap::new();
-        for kernel in groups.iter().flat_map(|group| &group.kernels) {
-            by_name.entry(&kernel.name.value).or_default().push(kernel);
-        }
-        for forms in by_name.into_values() {
+        for forms in forms_by_name(groups).into_values() {
             let has = |index: usize| forms.iter().any(|form| form.available.contains(ReleaseId(index)));
             let all: Vec<usize> = (0..scope.releases.len()).filter(|index| has(*index)).collect();
             let gap = all.windows(2).find(|pair| pair[1] > pair[0] + 1);

@@ -15,6 +15,7 @@ use proptest::test_runner::{RngAlgorithm, TestRng, TestRunner};
 
 use super::project::{collect, copy};
 use crate::data;
+use crate::random::rounds;
 
 /// Two specs that write to the same root. Each is a separate project.
 const SPECS: [&str; 2] = ["first", "second"];
@@ -308,14 +309,9 @@ fn link(_to: &Path, _path: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Returns the factor for the number of attempts: the environment variable `ROUNDS`, or 1.
-fn rounds() -> u32 {
-    std::env::var("ROUNDS").ok().and_then(|rounds| rounds.parse().ok()).unwrap_or(1)
-}
-
 #[test]
 fn foreign_files_never_change() {
-    let cases = 96 * rounds();
+    let cases = 96 * u32::try_from(rounds()).expect("it is small");
     let config = ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() };
     let random = TestRng::deterministic_rng(RngAlgorithm::ChaCha);
     let done = AtomicUsize::new(0);

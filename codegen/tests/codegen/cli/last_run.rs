@@ -4,6 +4,7 @@ use std::fs;
 use std::time::{Duration, SystemTime};
 
 use super::project::Project;
+use crate::random::{Shift, rounds};
 
 /// The folder of the records.
 const CACHE: &str = ".codegen/cache";
@@ -76,10 +77,9 @@ fn record_that_cannot_be_read_or_written_only_costs_time() {
 fn whatever_changes_a_run_leaves_what_a_complete_run_leaves() {
     let project = Project::new("last-run-random");
     project.run(&[]);
-    let rounds = std::env::var("ROUNDS").ok().and_then(|rounds| rounds.parse().ok()).unwrap_or(1_u64);
-    let mut random = Random(0x9e37_79b9_7f4a_7c15);
+    let mut random = Shift(0x9e37_79b9_7f4a_7c15);
     let mut at_once = 0;
-    for round in 0..24 * rounds {
+    for round in 0..24 * rounds() {
         let step = change(&project, &mut random, round);
         // Half of the changes come right after a run that was recorded.
         if random.below(2) == 0 {
@@ -101,7 +101,7 @@ fn whatever_changes_a_run_leaves_what_a_complete_run_leaves() {
 }
 
 /// Changes one file, and says which.
-fn change(project: &Project, random: &mut Random, round: u64) -> String {
+fn change(project: &Project, random: &mut Shift, round: usize) -> String {
     const SPEC: [&str; 3] =
         ["spec/sensor_bus/bus.yaml", "spec/sensor_bus/sampling.yaml", "spec/sensor_log/log.yaml"];
     let outputs: Vec<String> =
@@ -147,17 +147,5 @@ fn change(project: &Project, random: &mut Random, round: u64) -> String {
             project.write(file, &text.replacen(line, &format!("title: Title {round}"), 1));
             format!("{file} has another title")
         }
-    }
-}
-
-/// A small generator of random numbers, the same in each run.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, end: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 % end as u64) as usize
     }
 }

@@ -13,6 +13,7 @@ use codegen::diagnostic::{Code, to_json};
 use codegen::source::{Files, Folder};
 use codegen::{InvalidSpec, load};
 
+use crate::random::{Shift, rounds};
 use crate::texts::Texts;
 use crate::{data, root};
 
@@ -153,17 +154,7 @@ fn each_rule_has_a_fixture() {
     assert!(untold.is_empty(), "no fixture breaks {}", untold.join(", "));
 }
 
-/// Pseudo-random numbers, the same in each run.
-struct Shift(u64);
-
 impl Shift {
-    fn below(&mut self, limit: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 % limit.max(1) as u64) as usize
-    }
-
     /// Damages a text: replaces, removes or inserts a few bytes, or truncates it.
     fn damage(&mut self, text: &str) -> String {
         const BYTES: &[u8] = b"\0 \t\n#-:,{}[]'\"|>&*!%@?~0a_\xc3\xa9\xf0";
@@ -235,11 +226,6 @@ fn endure_damage(texts: &Texts, path: &str, rounds: Range<usize>, shift: &mut Sh
         endure(&damaged, &format!("{path} as\n{text}"));
     }
     rounds.len()
-}
-
-/// Returns the factor for the number of attempts: the environment variable `ROUNDS`, or 1.
-fn rounds() -> usize {
-    std::env::var("ROUNDS").ok().and_then(|rounds| rounds.parse().ok()).unwrap_or(1)
 }
 
 #[test]

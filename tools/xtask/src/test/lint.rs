@@ -69,7 +69,7 @@ pub fn python() -> Result<(), Failure> {
     generated_package(&venv)
 }
 
-/// Checks the package that the generator writes for somebody else's library.
+/// Checks the generated Python package of the example library.
 fn generated_package(venv: &Venv) -> Result<(), Failure> {
     let package = project::path("examples/custom-spec/python/sensor_log");
     let width = ["--config", "line-length = 120"];

@@ -2,6 +2,7 @@
 
 use super::{Function, Shapes};
 use crate::emit::python::docstring::Docstring;
+use crate::emit::python::layout;
 use crate::emit::python::names;
 use crate::formula::{Expr, ExprKind, Ty, Variable};
 use crate::model::{
@@ -301,7 +302,7 @@ pub(super) fn literal(value: &AttributeValue) -> Option<String> {
         AttributeValue::Number(number) => format!("{number:?}"),
         AttributeValue::Integers(integers) if integers.is_empty() => "()".to_owned(),
         AttributeValue::Numbers(numbers) if numbers.is_empty() => "()".to_owned(),
-        AttributeValue::Text(text) => format!("{text:?}"),
+        AttributeValue::Text(text) => layout::literal(text),
         AttributeValue::Integers(_) | AttributeValue::Numbers(_) | AttributeValue::Texts(_) => return None,
     })
 }

@@ -6,8 +6,7 @@ use std::collections::BTreeSet;
 use minijinja::value::Serde;
 use minijinja::{Environment, Value, context};
 
-use super::{Context, Method, NO_CLASSES};
-use crate::emit::descriptions::Describer;
+use super::{Context, Method};
 use crate::emit::python::class::{Class, Member};
 use crate::emit::python::class_count;
 use crate::emit::python::docstring::Docstring;
@@ -16,9 +15,9 @@ use crate::emit::python::module::Modules;
 use crate::emit::python::names;
 use crate::emit::python::param::Param;
 use crate::model::python_form::optional_args;
-use crate::model::{Direction, EnumValue, Function, ParamId, ResultKind, Ty, TypeId, TypeKind};
+use crate::model::{EnumValue, Function, ParamId, ResultKind, Ty, TypeId, TypeKind};
 use crate::out::Output;
-use crate::text::{collapse, sentence};
+use crate::text::collapse;
 
 /// Returns the names that a module offers, in the order of the alphabet.
 pub fn names(context: Context, module: Option<usize>) -> Vec<String> {
@@ -34,7 +33,7 @@ pub fn names(context: Context, module: Option<usize>) -> Vec<String> {
 
 /// Returns the classes that the package offers beside its functions, each with its import: the exception and the enums.
 pub fn offered(context: Context, module: Option<usize>) -> Vec<(String, String)> {
-    if module.is_some() || context.package.library.is_none() {
+    if module.is_some() || !context.package.is_plain() {
         return Vec::new();
     }
     let enums = context.enums().into_iter().map(|id| ("_enums", context.spec.ty(id).name.value.clone()));
@@ -58,18 +57,14 @@ impl<'a> Context<'a> {
         let ty = self.spec.ty(id);
         let mut doc = Docstring::new(&self.prose(&ty.summary));
         doc.paragraphs(&self.prose(&ty.doc));
-        let members = ty.enum_values().iter().map(|value| Member {
-            name: names::member(&value.name.value),
-            value: value.value,
-            doc: self.prose(&sentence(&value.summary.passed())),
-        });
+        let members = ty.enum_values().iter().map(|value| Member::of(value, |text| self.prose(text)));
         let flags = matches!(ty.kind, TypeKind::Enum { flags: true, .. });
         Class::constants(ty.name.value.clone(), &doc, flags, members.collect())
     }
 
-    /// Returns how docstrings name the value of an enum.
+    /// Returns the name of the value of an enum in the package: `Colour.RED`.
     pub(super) fn constant(self, ty: TypeId, value: &EnumValue) -> String {
-        format!("``{}.{}``", self.spec.ty(ty).name.value, names::member(&value.name.value))
+        format!("{}.{}", self.spec.ty(ty).name.value, names::member(&value.name.value))
     }
 }
 
@@ -99,8 +94,7 @@ pub fn helpers(
     ];
     let classes: Vec<Class> = context.enums().into_iter().map(|id| context.enum_class(id)).collect();
     if !classes.is_empty() {
-        let modules =
-            Modules { templates, marker, helpers: Vec::new(), classes: NO_CLASSES, exported: Vec::new() };
+        let modules = Modules::alone(templates, marker);
         let (path, note) = (format!("{package}/_enums.py"), class_count(&classes));
         outputs.push(modules.write(
             path,
@@ -155,7 +149,6 @@ impl Method<'_> {
             takes,
             gives => names::hint(&gives, defined),
             checks => matches!(self.function.result, ResultKind::Status),
-            doc => self.plain_docstring(),
         }
     }
 
@@ -177,41 +170,5 @@ impl Method<'_> {
     /// Returns the variables of all parameters.
     fn locals(self) -> Vec<String> {
         (0..self.function.params.len()).map(|index| self.local(ParamId(index))).collect()
-    }
-
-    fn plain_docstring(self) -> String {
-        let function = self.function;
-        let mut doc = Docstring::new(&self.context.prose(&function.summary));
-        doc.paragraphs(&self.prose(&function.doc.passed(), "0"));
-        doc.entries("Args", self.python.args.iter().map(|id| self.entry(*id)).collect());
-        match &function.result {
-            ResultKind::Status => {
-                let echoed = |id: &&ParamId| function.param(**id).dir == Direction::In;
-                let written: Vec<_> = self.python.returns.iter().filter(|id| !echoed(id)).collect();
-                match written.as_slice() {
-                    [one] => doc.section("Returns", &self.entry(**one).1),
-                    several => doc.entries("Returns", several.iter().map(|id| self.entry(**id)).collect()),
-                }
-                doc.entries("Raises", vec![("Error".to_owned(), self.failures())]);
-            }
-            ResultKind::Value(result) => doc.section("Returns", &self.value(result, &result.doc.returned())),
-            ResultKind::None => {}
-        }
-        doc.text(4)
-    }
-
-    /// Returns when the function fails.
-    fn failures(self) -> String {
-        let describer = Describer::new(self.context.spec, self.context.interface);
-        let failures = self.function.returns.iter().map(|(status, when)| (describer.status(*status), when));
-        let texts = failures.filter(|(status, _)| status.value != 0).map(|(status, when)| {
-            let name = match self.context.interface.status {
-                Some(ty) => self.context.constant(ty, status),
-                None => format!("``{}``", status.c_name),
-            };
-            format!("{name}: {}.", self.prose(&collapse(&when.passed()), "0"))
-        });
-        let texts: Vec<String> = texts.collect();
-        if texts.is_empty() { "If the function fails.".to_owned() } else { texts.join(" ") }
     }
 }

@@ -13,9 +13,7 @@ use crate::emit::rust::method::form::{
 };
 use crate::emit::rust::names;
 use crate::emit::rust::types::api_type::{type_path, value};
-use crate::model::{
-    Carrier, Extent, Function, Interface, InterfaceKind, Param, ResultKind, Ty, TypeId, TypeKind,
-};
+use crate::model::{Carrier, Extent, Function, Interface, InterfaceKind, Param, Ty, TypeId, TypeKind};
 
 pub fn emit(context: Context) -> TokenStream {
     let name = names::trait_of(context.interface);
@@ -157,10 +155,7 @@ fn represented(context: Context) -> Vec<TypeId> {
 
 /// Returns the types of the parameters and results of the methods, in the order of the spec.
 fn types_of(interface: &Interface) -> BTreeSet<TypeId> {
-    let results = interface.methods().filter_map(|function| match &function.result {
-        ResultKind::Value(result) => Some(result.ty),
-        _ => None,
-    });
-    let params = interface.methods().flat_map(|function| &function.params).map(|param| param.ty);
-    params.chain(results).filter_map(Ty::id).collect()
+    let values =
+        interface.methods().flat_map(|function| function.params.iter().chain(function.result.value()));
+    values.filter_map(|value| value.ty.id()).collect()
 }

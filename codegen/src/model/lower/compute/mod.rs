@@ -233,21 +233,21 @@ impl<'a> Resolver<'a> {
             return Some(Callee::Rule(name.text.clone()));
         }
         let found = self.methods.known.get(&name.text);
-        let span = within(self.sources, self.node, &self.text, &name.range);
-        if self.methods.unsound.contains(&name.text, found.is_some()) {
-            self.diagnostics.distrust(span);
-            return None;
-        }
-        if let Some((operator, method)) = found {
+        let is_unsound = self.methods.unsound.contains(&name.text, found.is_some());
+        if let Some((operator, method)) = found.filter(|_| !is_unsound) {
             self.references.found(Namespace::Operators, &method.operator.name.value);
             return Some(Callee::Method { operator: *operator, name: method.name.clone() });
+        }
+        let span = within(self.sources, self.node, &self.text, &name.range);
+        self.diagnostics.distrust(span);
+        if is_unsound {
+            return None;
         }
         let diagnostic =
             Diagnostic::new(Code::ComputeName, span, format!("there is no operator `{}`", name.text))
                 .nearest(&name.text, self.methods.known.keys().map(String::as_str));
         let name = At { value: name.text.clone(), span };
         self.references.missed_operator(&name, |name| self.methods.known.contains_key(name), diagnostic);
-        self.diagnostics.distrust(span);
         None
     }
 
