@@ -16,11 +16,11 @@ unsafe extern "C" {
     fn dlsym(library: *mut c_void, name: *const c_char) -> *mut c_void;
 }
 
-/// Compiles the library in C and loads it.
-fn load() -> Blocks {
+/// Compiles the library in C and loads it; each test has its own, because tests run side by side.
+fn load(name: &str) -> Blocks {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     let codegen = here.parent().expect("a crate has a folder above it").join("codegen/tests/library");
-    let library = Path::new(env!("CARGO_TARGET_TMPDIR")).join("libblocks.so");
+    let library = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("lib{name}.so"));
     let compiled = Command::new("cc")
         .args(["-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-shared", "-fPIC", "-I"])
         .arg(codegen.join("expected/include"))
@@ -41,7 +41,7 @@ fn load() -> Blocks {
 
 #[test]
 fn handles_of_a_library_are_yielded_read_and_destroyed() {
-    let library = load();
+    let library = load("blocks_handles");
     assert!(library.missing().is_empty());
     let mut numbers = [[0.0f32; 6], [1.0; 6], [2.0; 6]];
     // SAFETY: the handles are live ones, and the pointers are of this frame.
@@ -69,7 +69,7 @@ fn handles_of_a_library_are_yielded_read_and_destroyed() {
 
 #[test]
 fn refusal_of_a_library_is_an_error_with_its_status() {
-    let library = load();
+    let library = load("blocks_refusal");
     // SAFETY: the dimensions are of this frame.
     let error = unsafe { library.layout_create(1, [-1].as_ptr()) }.unwrap_err();
     assert_eq!(error.status, BlockStatus::INVALID_ARGUMENTS);

@@ -189,7 +189,7 @@ fn questions_are_answered() {
 
 #[test]
 fn a_reader_that_has_seen_enough_is_no_failure() {
-    let project = Project::new("pipe");
+    let project = Project::new("reader");
     let mut child = Command::new(env!("CARGO_BIN_EXE_codegen"))
         .arg("abi")
         .current_dir(&project.root)
