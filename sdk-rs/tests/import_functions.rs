@@ -39,7 +39,7 @@ tenon::import_functions! {
 
         /// Does nothing, and this program does not have it.
         #[import(c"item_absent")]
-        fn absent(#[handle(Item)] item: *mut u8);
+        fn unknown(#[handle(Item)] item: *mut u8);
     }
 }
 
@@ -106,7 +106,7 @@ fn symbols_that_are_not_found_are_listed_and_their_calls_refused() {
     let imports = load();
     assert_eq!(imports.missing(), ["item_absent"]);
     // SAFETY: the function is not there.
-    let error = unsafe { imports.absent(Item(null_mut())) }.unwrap_err();
-    assert!(error.message.contains("`absent`"), "{}", error.message);
+    let error = unsafe { imports.unknown(Item(null_mut())) }.unwrap_err();
+    assert!(error.message.contains("`unknown`"), "{}", error.message);
     assert_eq!(Imports::LIBRARIES, ["libitems.so"]);
 }

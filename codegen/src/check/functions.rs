@@ -33,7 +33,7 @@ pub(super) fn check_fill(check: &Check, function: &Function) {
     } else if check.interface.table().is_none() && check.before.trusts(kind) {
         diagnostic("only a table has slots to fill".into())
             .label("this interface has no table")
-            .related(kind, format!("this is an {}", check.interface.kind_name()))
+            .related(kind, format!("its kind is `{}`", check.interface.kind_name()))
     } else {
         return;
     };
@@ -54,10 +54,13 @@ pub(super) fn check_unsound_null(check: &Check, function: &Function) {
         .report(check);
 }
 
-/// Checks that the spec states what hosts do if an optional function of their table is missing.
+/// Checks that the spec states what hosts do if an optional function of a table or an object is missing.
 pub(super) fn check_null_is_explained(check: &Check) {
-    let Some(table) = check.interface.table() else { return };
-    let of_extension: Vec<_> = table.extension.iter().flat_map(|extension| extension.functions()).collect();
+    if !check.interface.kind.is_filled() {
+        return;
+    }
+    let extension = check.interface.table().and_then(|table| table.extension.as_ref());
+    let of_extension: Vec<_> = extension.into_iter().flat_map(|extension| extension.functions()).collect();
     for (id, function) in check.interface.function_ids() {
         let is_known_to_hosts = !of_extension.iter().any(|owner| owner.value == id);
         if function.is_optional() && is_known_to_hosts && !function.places.has("when_null") {

@@ -5,6 +5,7 @@
 
 mod fallbacks;
 mod functions;
+mod host_table;
 mod names;
 mod objects;
 mod outputs;
@@ -21,7 +22,7 @@ use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::model::{Function, Interface, InterfaceId, Param, Places, Spec, Ty, Type, TypeKind};
 use crate::source::Sources;
 use fallbacks::Site;
-use objects::{lives, order, owners};
+use objects::{lives, order, owners, structs};
 use outputs::{headers, python, rust, sdk};
 use types::{enums, handles, shapes, sizes};
 
@@ -104,6 +105,15 @@ const DESCRIPTIONS: &[Rule] = &[
     Rule::Interface(table::check_reserves),
     Rule::Interface(table::check_plugin_struct),
     Rule::Interface(table::check_plugin_fields),
+    Rule::Interface(structs::check_groups),
+    Rule::Interface(structs::check_growth),
+    Rule::Interface(structs::check_ends),
+    Rule::Interface(structs::check_error),
+    Rule::Param(structs::check_holds),
+    Rule::Value(structs::check_use),
+    Rule::Function(structs::check_arrays),
+    Rule::Function(structs::check_keys),
+    Rule::Interface(host_table::check_slots),
     Rule::Interface(shapes::check_table_fields),
     Rule::Interface(shapes::check_owned_version),
     Rule::Interface(shapes::check_owned_growth),
@@ -250,7 +260,7 @@ impl<'a> Check<'a> {
 
     fn lists(&self) -> Vec<ParamList<'a>> {
         let functions = self.interface.functions.iter().map(ParamList::of_function);
-        let types = self.interface.types.iter().filter_map(ParamList::of_type);
+        let types = self.interface.types.iter().flat_map(ParamList::of_type);
         functions.chain(types).collect()
     }
 
@@ -298,11 +308,15 @@ impl<'a> ParamList<'a> {
         ParamList { params: &function.params, of: ParamsOf::Function(function) }
     }
 
-    fn of_type(ty: &'a Type) -> Option<Self> {
+    fn of_type(ty: &'a Type) -> Vec<Self> {
+        let of_struct = |params| ParamList { params, of: ParamsOf::Struct(ty) };
         match &ty.kind {
-            TypeKind::Struct { fields, .. } => Some(ParamList { params: fields, of: ParamsOf::Struct(ty) }),
-            TypeKind::Callback { params, .. } => Some(ParamList { params, of: ParamsOf::Callback(ty) }),
-            TypeKind::Handle { .. } | TypeKind::Id { .. } | TypeKind::Enum { .. } => None,
+            TypeKind::Struct { fields, .. } => vec![of_struct(fields)],
+            TypeKind::Callback { params, .. } => vec![ParamList { params, of: ParamsOf::Callback(ty) }],
+            TypeKind::Handle { object: Some(object), .. } => {
+                vec![of_struct(&object.head), of_struct(&object.tail)]
+            }
+            TypeKind::Handle { .. } | TypeKind::Id { .. } | TypeKind::Enum { .. } => Vec::new(),
         }
     }
 

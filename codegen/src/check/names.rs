@@ -159,10 +159,19 @@ pub(super) fn symbols(interface: &Interface) -> impl Iterator<Item = Named<'_>> 
         .flat_map(Type::enum_values)
         .map(|value| (&*value.c_name, value.places.span("c"), value.availability));
     let exported = match &interface.kind {
-        InterfaceKind::Table(_) => None,
+        InterfaceKind::Table(_) | InterfaceKind::HostTable { .. } | InterfaceKind::Objects => None,
         InterfaceKind::Export | InterfaceKind::Import { .. } => Some(functions(interface)),
     };
     let always = Availability::default();
+    let of_host = match &interface.kind {
+        InterfaceKind::HostTable { c_name } => {
+            Some((&**c_name, interface.places.at("host_table").span("struct"), always))
+        }
+        _ => None,
+    };
+    let inner = interface.objects().filter_map(move |(ty, object)| {
+        Some((&*object.inner.as_ref()?.c_name, ty.places.at("functions").span("struct"), always))
+    });
     let table = interface.table().into_iter().flat_map(move |table| {
         let place = interface.places.at("table").span("struct");
         let entry = interface.places.at("plugin").span("entry");
@@ -180,7 +189,7 @@ pub(super) fn symbols(interface: &Interface) -> impl Iterator<Item = Named<'_>> 
         Some((&*args.c_name, function.places.span("args"), function.availability))
     });
     let table = table.chain(args);
-    types.chain(values).chain(exported.into_iter().flatten()).chain(table)
+    types.chain(values).chain(exported.into_iter().flatten()).chain(table).chain(of_host).chain(inner)
 }
 
 fn functions(interface: &Interface) -> impl Iterator<Item = Named<'_>> {

@@ -17,7 +17,7 @@ pub(super) fn check_direction(check: &Check, list: ParamList, param: &Param) {
         let diagnostic = Diagnostic::new(Code::Direction, span, message).label("a callback is always `in`");
         check.report(diagnostic.related(param.places.span("type"), "the type of the parameter"));
     }
-    if param.ty == Ty::String && !param.places.has("bytes") {
+    if param.ty == Ty::String && !param.places.has("bytes") && !param.lent {
         let message = format!("the size of the buffer `{name}` is not stated");
         Diagnostic::new(Code::Direction, span, message)
             .label("a `string` output needs `bytes`, the size of its buffer")

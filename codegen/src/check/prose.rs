@@ -276,6 +276,9 @@ fn known_names(spec: &Spec) -> HashSet<&str> {
             let fields = table.blocks.iter().flat_map(|block| &block.fields);
             known.extend(fields.map(|field| field.param.name.value.as_str()));
         }
+        if let InterfaceKind::HostTable { c_name } = &interface.kind {
+            known.insert(c_name.as_str());
+        }
         if let Some(python) = &interface.python {
             known.insert(&python.name.value);
             known.extend(python.modules.iter().map(|module| module.name.value.as_str()));
@@ -293,7 +296,13 @@ fn known_names(spec: &Spec) -> HashSet<&str> {
 fn names_of_type(ty: &Type) -> Vec<&str> {
     let mut names = vec![ty.name.value.as_str(), &ty.c_name];
     match &ty.kind {
-        TypeKind::Handle { form, .. } => names.extend(form.tag()),
+        TypeKind::Handle { form, object, .. } => {
+            names.extend(form.tag());
+            for object in object.iter() {
+                names.extend(object.head.iter().chain(&object.tail).map(|field| field.name.value.as_str()));
+                names.extend(object.inner.iter().flat_map(|it| [it.c_name.as_str(), it.member.as_str()]));
+            }
+        }
         TypeKind::Id { tag, field, .. } => names.extend([tag.as_str(), field]),
         TypeKind::Enum { values, .. } => {
             names.extend(values.iter().flat_map(|value| [value.name.value.as_str(), &value.c_name]));

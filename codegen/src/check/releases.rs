@@ -2,8 +2,7 @@
 
 use crate::diagnostic::{Code, Diagnostic};
 use crate::model::{
-    Absent, Availability, Direction, Function, InterfaceKind, Param, Release, ReleaseId, ResultKind, Ty,
-    TypeId,
+    Absent, Availability, Direction, Function, Param, Release, ReleaseId, ResultKind, Ty, TypeId,
 };
 use crate::source::At;
 
@@ -82,7 +81,7 @@ impl Check<'_> {
 /// Checks that a parameter that a release lacks has `absent`: an implementation uses the newest signature, so it needs
 /// a value for every parameter in every release.
 pub(super) fn check_absent_is_given(check: &Check, function: &Function) {
-    if let InterfaceKind::Import { .. } = check.interface.kind {
+    if check.interface.kind.is_of_host() {
         return;
     }
     for param in function.params.iter().filter(|param| is_given(param) && !param.places.has("absent")) {

@@ -237,6 +237,10 @@ catalogue! {
         "A part of `where` is in a formula, the result of a step in a later one, `dout` in a gradient, and `left` and `right` in a step of a reduction. What nothing uses is usually a misspelled name.";
     AlwaysThere = 106, "`since` and `until` state a difference",
         "What exists since the first release, until the newest one, or as long as the function that it belongs to, has no such key. An `until` of the newest release would remove it from the next one.";
+    Object = 107, "an object is a struct that each release of a host can call",
+        "A group of an interface of the kind `objects` describes one object and its functions, one of which releases it. A newer release only adds functions at its end.";
+    HostTable = 108, "a function of a host's table has a slot of its own",
+        "`slot` is the index of the pointer in the struct, counted from 0.";
 }
 
 impl std::fmt::Display for Code {

@@ -10,13 +10,15 @@ shapes! {
         /// Name of the interface; also of its folder.
         interface: needed(Snake),
         /// `table`: a struct of function pointers that a plugin fills; `export`: symbols that a library
-        /// offers; `import`: symbols that a host offers.
-        kind: needed(Word(&["table", "export", "import"])),
+        /// offers; `import`: symbols that a host offers, or the pointers of its table; `objects`: objects with function
+        /// pointers, which the implementer makes.
+        kind: needed(Word(&["table", "export", "import", "objects"])),
         /// Heading in the docs.
         title: needed(Line),
         SUMMARY,
         DOC,
-        /// Name of the Rust trait; for an import, of the struct with the loaded symbols.
+        /// Name of the Rust trait; for an import, of the struct with the loaded symbols; for objects, of the struct that
+        /// makes them for a host.
         trait: needed(Pascal),
         /// File name of the C header.
         header: needed(Line),
@@ -24,14 +26,15 @@ shapes! {
         uses: optional(List(&Snake)),
         /// The enum that functions return as their status; its value 0 is success.
         status: needed(Type),
-        /// Kind `table`: the error object that functions return instead of a status; null is success.
-        error: optional(Shape(&ERROR)),
+        /// Kinds `table` and `import`: the error object that functions return instead of a status; null is success. Kind
+        /// `objects`: the import whose error object they return.
+        error: optional(Any(&[Snake, Shape(&ERROR)])),
         /// Kind `table`: the first members of structs of arguments.
         args: optional(Shape(&ARGS)),
         /// True if a call may throw a C++ exception through generated code.
         unwinds: optional(Bool),
-        /// Releases of the host, oldest first.
-        releases: optional(List(&Shape(&RELEASE))),
+        /// Releases of the host, oldest first; or the interface in `uses` that has the same ones.
+        releases: optional(Any(&[Snake, List(&Shape(&RELEASE))])),
         /// Files, in the order of the docs.
         groups: needed(List(&Snake)),
         /// Kind `table`: the struct of function pointers.
@@ -40,6 +43,8 @@ shapes! {
         plugin: optional(Shape(&PLUGIN)),
         /// Kind `table`: a second table, for functions without a slot in the host's table.
         extension: optional(Shape(&EXTENSION)),
+        /// Kind `import`: the table of the host that has the functions, each in its `slot`.
+        host_table: optional(Shape(&HOST_TABLE)),
         /// Kind `import`: the libraries that are searched for symbols, in this order.
         libraries: optional(List(&Line)),
         /// Kind `import`: files in the folder `kernels`, which map kernels of the host to operators.
@@ -67,6 +72,8 @@ shapes! {
         message: needed(Snake),
         /// The function that destroys it.
         destroy: needed(Snake),
+        /// Kind `import`: the function that makes one from a `status` and a text.
+        make: optional(Snake),
     }
 
     static ARGS = "the head of structs of arguments" {
@@ -113,6 +120,13 @@ shapes! {
         hosts: needed(List(&Release)),
         /// A note on how to recognise it.
         note: optional(Line),
+        /// The number with which a program asks for it, and which objects state.
+        number: optional(Integer),
+    }
+
+    static HOST_TABLE = "a table of a host" {
+        /// C name of the struct. It has no head.
+        struct: needed(Symbol),
     }
 
     static TABLE = "a table" {

@@ -93,8 +93,9 @@ shapes! {
     static TYPE = "a type" {
         /// Its name in Rust, Python and the docs.
         name: needed(Pascal),
-        /// `handle`: an opaque pointer; `id`: a number passed by pointer; the others have their meaning in C.
-        kind: needed(Word(&["handle", "id", "enum", "struct", "callback"])),
+        /// `handle`: an opaque pointer; `object`: a struct with the functions of its group, which the implementer makes;
+        /// `id`: a number passed by pointer; the others have their meaning in C.
+        kind: needed(Word(&["handle", "object", "id", "enum", "struct", "callback"])),
         /// Its name in C.
         c: needed(Symbol),
         SUMMARY,
@@ -108,6 +109,14 @@ shapes! {
         /// Of a handle with a tag: its name in C if the object is read-only; parameters with `const: true`
         /// have this type.
         c_const: optional(Symbol),
+        /// Data members of an object before its functions.
+        head: optional(Map(&Shape(&PARAM))),
+        /// Data members of an object after its functions.
+        tail: optional(Map(&Shape(&PARAM))),
+        /// Of an object whose functions are in a struct of their own, which it contains.
+        functions: optional(Shape(&INNER_TABLE)),
+        /// True for an object that code by hand makes and releases, and no function of an object.
+        by_hand: optional(Bool),
         /// Meaning of a null handle, if null is allowed.
         null: optional(Line),
         /// Its meaning in the key `compute` of functions: the context of the call, a tensor, a number with
@@ -140,6 +149,13 @@ shapes! {
         once: optional(Bool),
         SINCE,
         UNTIL,
+    }
+
+    static INNER_TABLE = "a struct of function pointers in an object" {
+        /// Its name in C.
+        struct: needed(Symbol),
+        /// The member of the object that has it.
+        member: needed(Symbol),
     }
 
     static ID_FIELD = "the member of an id" {
@@ -176,7 +192,8 @@ shapes! {
         type: needed(Type),
         /// Of a field: its name in C, if it differs.
         c: optional(Symbol),
-        /// Of an `out` array of handles: true if the function returns the address of its own list.
+        /// Of an `out` array of handles: true if the function returns the address of its own list; of an `out` handle by
+        /// pointer or an `out` text: true if it returns the address of one that the caller does not destroy.
         lent: optional(Bool),
         /// Of a field: its key in Python's dicts, if it differs.
         python: optional(Symbol),
@@ -216,6 +233,9 @@ shapes! {
         UNTIL,
         /// Its value for implementations in releases without it.
         absent: optional(Any(&[Shape(&CALL), Integer, Bool])),
+        /// Of a data member of an object: the value that it is made with, the number of the host's release, the size of the
+        /// struct in bytes, or the object whose function made it; default: 0 or null.
+        holds: optional(Word(&["release", "size", "owner"])),
         /// Its meaning, with its unit.
         doc: optional(TEXT),
     }
@@ -241,6 +261,13 @@ shapes! {
         when_null: optional(Prose),
         /// `always`: the slot contains the fallback by default, because null is unsound in a host.
         fill: optional(Word(&["always"])),
+        /// Of an object's function: `reads` if C passes the object as a pointer to const, `releases` if the call
+        /// destroys it.
+        object: optional(Word(&["reads", "releases"])),
+        /// Of an object's function: true if the trait's method receives the address of the object, to pass it to the host.
+        receives_object: optional(Bool),
+        /// Of a function in a `host_table`: the index of its pointer.
+        slot: optional(Integer),
         SINCE,
         UNTIL,
         /// Kind `export`: true if C callers may pass further arguments, which the function does not read.

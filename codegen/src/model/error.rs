@@ -13,6 +13,8 @@ pub struct ErrorObject {
     pub message: FunctionId,
     /// Destroys it.
     pub destroy: FunctionId,
+    /// Makes one from a status and a text, if a host has such a function.
+    pub make: Option<FunctionId>,
 }
 
 impl ErrorObject {

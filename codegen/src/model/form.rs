@@ -38,6 +38,13 @@ pub enum Form {
     },
     /// A NUL-terminated string.
     Text,
+    /// The object whose function it is: the receiver of the method.
+    Receiver {
+        /// True if it is a parameter of the signature too, as an address.
+        is_passed: bool,
+    },
+    /// An object that the implementer has made.
+    Object,
     /// A struct that is passed by address.
     StructRef {
         /// True if the function writes it.
@@ -76,6 +83,13 @@ pub enum Output {
     Vec(FunctionId),
     /// A string in a buffer of fixed size.
     Text(u64),
+    /// An object, which the callee makes.
+    Object,
+    /// As many objects as a parameter says, which the callee makes.
+    Objects {
+        /// The name of the parameter that has their number.
+        count: String,
+    },
     /// A list that the callee owns.
     Lent {
         /// The name of the parameter that has its length.
@@ -116,13 +130,30 @@ fn form(spec: &Spec, function: &Function, id: ParamId, param: &Param) -> Form {
     if let Some(callback) = param.context_of {
         return Form::Carried(Carrier::Callback(callback));
     }
+    if function.is_of_object && id == ParamId(0) {
+        return Form::Receiver { is_passed: function.receives_object };
+    }
     let mutable = param.dir != Direction::In;
+    // A host takes and returns their addresses.
+    if function.is_of_object && spec.object(param.ty).is_some() {
+        return match &param.length {
+            Some(Length::Count(Extent::Param(count))) if mutable => {
+                Form::Output(Output::Objects { count: function.param(*count).name.value.clone() })
+            }
+            None if mutable => Form::Output(Output::Object),
+            None => Form::Object,
+            // Only a function that releases them takes several.
+            Some(_) => Form::Value,
+        };
+    }
     if let (Ty::Named(ty), None) = (param.ty, &param.length) {
         match &spec.ty(ty).kind {
             TypeKind::Struct { fields, .. } if is_byte_buffer(fields) => return Form::ByteBuffer { mutable },
             TypeKind::Struct { .. } if param.dir != Direction::Out => return Form::StructRef { mutable },
             // C also passes values by address, so only a created object is a result.
-            TypeKind::Handle { form: HandleForm::Pointee(_), .. } if param.role != Role::Creates => {
+            TypeKind::Handle { form: HandleForm::Pointee(_), .. }
+                if param.role != Role::Creates && !param.lent =>
+            {
                 return Form::Value;
             }
             TypeKind::Callback { .. } => {

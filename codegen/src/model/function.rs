@@ -54,6 +54,14 @@ pub struct Function {
     pub fill_always: bool,
     /// The releases that have it.
     pub availability: Availability,
+    /// True if its first parameter is the object that contains its pointer.
+    pub is_of_object: bool,
+    /// True if the trait's method receives the address of that object.
+    pub receives_object: bool,
+    /// Of a table of a host: the index of its pointer.
+    pub slot: Option<u64>,
+    /// The object that the call releases. Generated code has such a function; implementations do not.
+    pub releases: Option<ParamId>,
     /// True if C callers may pass further arguments, which the function does not read.
     pub variadic: bool,
     /// True if the caller waits for device work.

@@ -39,12 +39,13 @@ pub use operator::{
     Operand, Operator, OperatorGroup, Operators, OutputType, Reduction, ReductionWork, Unsound,
     gradient_name,
 };
-pub use param::{Absent, Constant, Direction, Extent, Length, Param, Role, Space};
+pub use param::{Absent, Constant, Direction, Extent, Holds, Length, Param, Role, Space};
 pub use passing::Passing;
 pub use prose::{Part, Prose};
 pub use python::{PythonFunction, PythonModule, PythonPackage};
 pub use table::{
-    Block, Extension, ExtensionRelease, HandOver, OwnedTable, Plugin, Reserved, Slot, Table, TableField,
+    Block, Extension, ExtensionRelease, HandOver, Object, ObjectTable, OwnedTable, Plugin, Reserved, Slot,
+    Table, TableField,
 };
 pub use types::{EnumForm, EnumValue, HandleForm, Meaning, Representation, Ty, Type, TypeKind};
 
@@ -167,12 +168,16 @@ pub struct Interface {
     pub status: Option<TypeId>,
     /// The error object that functions return instead of a status, if there is one.
     pub error: Option<ErrorObject>,
+    /// The import whose error object functions return, if they return one of the host.
+    pub host_error: Option<InterfaceId>,
     /// The first members of structs of arguments: `(size_field, extension)`.
     pub args: Option<(String, Option<String>)>,
     /// True if calls may throw C++ exceptions.
     pub unwinds: bool,
     /// Releases of the host, oldest first.
     pub releases: Vec<Release>,
+    /// The earlier interface whose releases they are, if they are not its own.
+    pub releases_of: Option<InterfaceId>,
     /// Groups, in the order of the docs.
     pub groups: Vec<Group>,
     /// Types, in the order of the groups.
@@ -220,6 +225,13 @@ pub enum InterfaceKind {
         /// The libraries that are searched, in this order.
         libraries: Vec<String>,
     },
+    /// By index, in a table of the host.
+    HostTable {
+        /// C name of the struct.
+        c_name: String,
+    },
+    /// Through the pointers of objects, which the implementer makes.
+    Objects,
 }
 
 impl InterfaceKind {
@@ -227,10 +239,20 @@ impl InterfaceKind {
     pub fn is_export(&self) -> bool {
         matches!(self, InterfaceKind::Export)
     }
+
+    /// Returns true for functions whose pointers an implementer fills, and may leave null.
+    pub fn is_filled(&self) -> bool {
+        matches!(self, InterfaceKind::Table(_) | InterfaceKind::Objects)
+    }
+
+    /// Returns true for functions that a host has, and the implementer calls.
+    pub fn is_of_host(&self) -> bool {
+        matches!(self, InterfaceKind::Import { .. } | InterfaceKind::HostTable { .. })
+    }
 }
 
 /// A release of a host.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Release {
     /// Its name, such as `3.1`.
     pub name: At<String>,
@@ -238,6 +260,8 @@ pub struct Release {
     pub hosts: Vec<At<String>>,
     /// A note on how to recognise it.
     pub note: String,
+    /// The number with which a program asks for it, if it has one.
+    pub number: Option<u32>,
 }
 
 /// A range of releases, including both ends.

@@ -103,12 +103,25 @@ pub struct Param {
     pub c_type: Option<String>,
     /// The releases that have it.
     pub availability: Availability,
+    /// For a data member of an object: the value that it is made with; `None`: 0 or null.
+    pub holds: Option<Holds>,
     /// The value that the implementation receives in releases that lack the parameter.
     pub absent: Option<Absent>,
     /// The documentation.
     pub doc: Prose,
     /// The spans of its keys.
     pub places: Places,
+}
+
+/// The value that a data member of an object is made with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Holds {
+    /// The number of the host's release.
+    Release,
+    /// The size of the struct in bytes.
+    Size,
+    /// The object whose function made it.
+    Owner,
 }
 
 /// A value for a missing parameter.

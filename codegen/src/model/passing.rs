@@ -42,7 +42,10 @@ pub enum Passing {
         is_const: bool,
     },
     /// By the address of a place for the address of such an object.
-    ObjectPlace,
+    ObjectPlace {
+        /// See [`Passing`]; of the object.
+        is_const: bool,
+    },
     /// By the address of a struct.
     Struct {
         /// See [`Passing`].
@@ -56,8 +59,14 @@ impl Spec {
         let is_written = param.dir != Direction::In;
         let is_made = is_written && param.role == Role::Creates;
         let is_const = |by_default: bool| param.constness.unwrap_or(by_default);
-        if param.lent {
+        if param.is_lent_list() {
             return Passing::LentList;
+        }
+        if param.lent && param.ty == Ty::String {
+            return Passing::TextPlace { is_const: is_const(true) };
+        }
+        if param.lent {
+            return Passing::ObjectPlace { is_const: is_const(false) };
         }
         if matches!(param.length, Some(Length::Count(_))) {
             return Passing::Array;
@@ -78,7 +87,9 @@ impl Spec {
                     Passing::Place { is_const: false }
                 }
                 _ if self.const_handle_name(param).is_some() => Passing::Value,
-                TypeKind::Handle { form: HandleForm::Pointee(_), .. } if is_made => Passing::ObjectPlace,
+                TypeKind::Handle { form: HandleForm::Pointee(_), .. } if is_made => {
+                    Passing::ObjectPlace { is_const: is_const(false) }
+                }
                 TypeKind::Handle { form: HandleForm::Pointee(_), .. } => {
                     Passing::Object { is_const: self.points_to_const(param) }
                 }

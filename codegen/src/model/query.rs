@@ -1,10 +1,10 @@
 //! Queries of the model that several emitters need.
 
 use super::{
-    Availability, ComputeKind, Direction, EnumValue, Extension, Extent, Form, Function, FunctionId, Group,
-    GroupId, HandOver, HandleForm, Interface, InterfaceId, InterfaceKind, Length, Meaning, Need, OutputPlace,
-    Outputs, OwnedTable, Param, ParamId, PlaceKind, Places, Plugin, Release, ReleaseId, ResultKind, Role,
-    Spec, StatusValue, Table, Ty, Type, TypeId, TypeKind,
+    Availability, ComputeKind, Direction, EnumValue, ErrorObject, Extension, Extent, Form, Function,
+    FunctionId, Group, GroupId, HandOver, HandleForm, Interface, InterfaceId, InterfaceKind, Length, Meaning,
+    Need, Object, OutputPlace, Outputs, OwnedTable, Param, ParamId, PlaceKind, Places, Plugin, Release,
+    ReleaseId, ResultKind, Role, Spec, StatusValue, Table, Ty, Type, TypeId, TypeKind,
 };
 use crate::grammar::outputs::OutputKind;
 use crate::source::{At, Span};
@@ -25,6 +25,30 @@ impl Spec {
     /// Returns the kind of a described type.
     pub fn kind(&self, ty: Ty) -> Option<&TypeKind> {
         ty.id().map(|id| &self.ty(id).kind)
+    }
+
+    /// Returns the struct of an object that the implementer makes, if a type is one.
+    pub fn object(&self, ty: Ty) -> Option<&Object> {
+        match self.kind(ty)? {
+            TypeKind::Handle { object, .. } => object.as_deref(),
+            _ => None,
+        }
+    }
+
+    /// Returns true if a null handle of a type has a meaning.
+    pub fn has_null(&self, ty: Ty) -> bool {
+        matches!(self.kind(ty), Some(TypeKind::Handle { null: Some(_), .. }))
+    }
+
+    /// Returns the handle of the error object that the functions of an interface return instead of a status.
+    pub fn error_type(&self, interface: &Interface) -> Option<TypeId> {
+        self.error_of(interface).map(|error| error.ty)
+    }
+
+    /// Returns the error object that the functions of an interface return: its own, or that of a host.
+    pub fn error_of(&self, interface: &Interface) -> Option<ErrorObject> {
+        let host = interface.host_error.and_then(|host| self.interfaces[host.0].error);
+        interface.error.or(host)
     }
 
     /// Returns the meaning of a type in computations.
@@ -74,7 +98,9 @@ impl Spec {
             Ty::String => false,
             Ty::Pointer => param.role == Role::Creates,
             Ty::Named(id) => match &self.ty(id).kind {
-                TypeKind::Handle { form: HandleForm::Pointee(_), .. } => param.role == Role::Creates,
+                TypeKind::Handle { form: HandleForm::Pointee(_), .. } => {
+                    param.lent || param.role == Role::Creates
+                }
                 TypeKind::Handle { .. } | TypeKind::Enum { .. } => true,
                 TypeKind::Struct { .. } => param.dir == Direction::Out,
                 TypeKind::Id { .. } | TypeKind::Callback { .. } => false,
@@ -210,11 +236,12 @@ impl Interface {
         }
     }
 
-    /// Returns the functions that an implementation can have: all except those of error objects, and those that the
-    /// library refuses.
+    /// Returns the functions that an implementation can have: all except those of error objects, those that release
+    /// objects, and those that the library refuses.
     pub fn methods(&self) -> impl Iterator<Item = &Function> {
         let functions = self.function_ids().filter(|(id, _)| !self.is_of_errors(*id));
-        functions.map(|(_, function)| function).filter(|function| self.refusal(function).is_none())
+        let functions = functions.map(|(_, function)| function);
+        functions.filter(|function| function.releases.is_none() && self.refusal(function).is_none())
     }
 
     /// Returns true if a function belongs to error objects. Generated code implements these functions itself.
@@ -227,25 +254,47 @@ impl Interface {
         self.functions.iter().filter(move |function| function.group == group)
     }
 
-    /// Returns the groups that have their own trait: in an export with several groups, those with methods.
+    /// Returns the groups that have their own trait: those with an object, and in an export with several groups, those with
+    /// methods.
     pub fn trait_groups(&self) -> Vec<(GroupId, &Group)> {
-        if !matches!(self.kind, InterfaceKind::Export) {
-            return Vec::new();
-        }
         let groups = self.groups.iter().enumerate().map(|(index, group)| (GroupId(index), group));
-        let groups: Vec<_> = groups.filter(|(id, _)| self.methods_in(*id).next().is_some()).collect();
-        if groups.len() > 1 { groups } else { Vec::new() }
+        match self.kind {
+            InterfaceKind::Export => {
+                let groups: Vec<_> = groups.filter(|(id, _)| self.methods_in(*id).next().is_some()).collect();
+                if groups.len() > 1 { groups } else { Vec::new() }
+            }
+            InterfaceKind::Objects => groups.filter(|(id, _)| self.object_in(*id).is_some()).collect(),
+            InterfaceKind::Table(_) | InterfaceKind::Import { .. } | InterfaceKind::HostTable { .. } => {
+                Vec::new()
+            }
+        }
     }
 
-    /// Returns the name of the trait of a group.
-    pub fn group_trait(&self, group: &Group) -> String {
-        format!("{}{}", self.trait_name, heck::AsPascalCase(&group.name))
+    /// Returns the name of the trait of a group: that of its object, or one that is made of its name.
+    pub fn group_trait(&self, id: GroupId) -> String {
+        match self.object_in(id) {
+            Some((ty, _)) => ty.name.value.clone(),
+            None => format!("{}{}", self.trait_name, heck::AsPascalCase(&self.groups[id.0].name)),
+        }
+    }
+
+    /// Returns the object whose functions a group describes.
+    pub fn object_in(&self, group: GroupId) -> Option<(&Type, &Object)> {
+        self.objects().find(|(ty, _)| ty.group == group)
+    }
+
+    /// Returns the objects that the implementer makes, in the order of the spec.
+    pub fn objects(&self) -> impl Iterator<Item = (&Type, &Object)> {
+        self.types.iter().filter_map(|ty| match &ty.kind {
+            TypeKind::Handle { object, .. } => Some((ty, object.as_deref()?)),
+            _ => None,
+        })
     }
 
     /// Returns the name of the trait that has a method: the trait of its group, if groups have traits.
     pub fn trait_with(&self, function: &Function) -> String {
         let is_of_group = self.trait_groups().iter().any(|(id, _)| *id == function.group);
-        if is_of_group { self.group_trait(&self.groups[function.group.0]) } else { self.trait_name.clone() }
+        if is_of_group { self.group_trait(function.group) } else { self.trait_name.clone() }
     }
 
     /// Returns the word for its kind.
@@ -253,7 +302,8 @@ impl Interface {
         match self.kind {
             InterfaceKind::Table(_) => "table",
             InterfaceKind::Export => "export",
-            InterfaceKind::Import { .. } => "import",
+            InterfaceKind::Import { .. } | InterfaceKind::HostTable { .. } => "import",
+            InterfaceKind::Objects => "objects",
         }
     }
 }
@@ -439,6 +489,11 @@ impl Function {
 }
 
 impl Param {
+    /// Returns true if the function returns the address of its own list.
+    pub fn is_lent_list(&self) -> bool {
+        self.lent && self.length.is_some()
+    }
+
     /// Returns true if it is a result of the function, and not memory of the caller that the function writes to.
     pub fn is_output(&self) -> bool {
         self.dir == Direction::Out && !self.is_status && !self.is_caller_memory()

@@ -31,7 +31,8 @@ impl Interface {
 
     /// Returns the functions of a group that an implementation can have, in the order of the docs.
     pub fn methods_in(&self, group: GroupId) -> impl Iterator<Item = &Function> {
-        self.in_group(group).filter(|function| self.refusal(function).is_none())
+        let functions = self.in_group(group);
+        functions.filter(|function| function.releases.is_none() && self.refusal(function).is_none())
     }
 }
 

@@ -68,6 +68,28 @@ pub struct OwnedTable {
     pub doc: String,
 }
 
+/// The struct of an object that the implementer makes: data members and the functions of its group.
+#[derive(Debug)]
+pub struct Object {
+    /// Data members before the functions.
+    pub head: Vec<Param>,
+    /// Data members after them.
+    pub tail: Vec<Param>,
+    /// True if no function of an object makes or releases it.
+    pub is_by_hand: bool,
+    /// The struct of their own that has the functions, if they have one.
+    pub inner: Option<ObjectTable>,
+}
+
+/// A struct of function pointers that an object contains.
+#[derive(Debug)]
+pub struct ObjectTable {
+    /// Its name in C.
+    pub c_name: String,
+    /// The member of the object.
+    pub member: String,
+}
+
 /// A second table, which the plugin owns. It consists of its size, its version, and functions.
 #[derive(Debug)]
 pub struct Extension {

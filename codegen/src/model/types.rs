@@ -1,6 +1,6 @@
 //! Types: their descriptions, and references to them.
 
-use super::{Availability, ComputeKind, GroupId, Param, Places, Prose, TypeId};
+use super::{Availability, ComputeKind, GroupId, Object, Param, Places, Prose, TypeId};
 use crate::source::At;
 
 /// A described type.
@@ -44,6 +44,8 @@ pub enum TypeKind {
         null: Option<String>,
         /// True if it is a stream: work runs in its order.
         orders: bool,
+        /// The struct, if it is an object with functions, which the implementer makes.
+        object: Option<Box<Object>>,
     },
     /// A number in a struct, passed by pointer.
     Id {

@@ -146,9 +146,7 @@ static_assert(offsetof(CodecTilesArgs, number) == 32, "CodecTilesArgs.number");
 #define IMAGING_CODEC_HAS_ARG(args, type, member) \
   ((args)->struct_size >= offsetof(type, member) + sizeof((args)->member))
 
-/**
- * @brief The table as release 1.1 has it (seen in 1.1.0), which is the newest.
- */
+/** @brief The table as release 1.1 has it (seen in 1.1.0), which is the newest. */
 struct CodecApi {
   /** Size of this struct in bytes, written by the plugin. */
   size_t struct_size;

@@ -124,9 +124,7 @@ static_assert(offsetof(BusSample, value) == 8, "BusSample.value");
  */
 typedef void (*BusSampleCallback)(uint32_t sensor, BusSample sample, void* user_data);
 
-/**
- * @brief The table as release 1.1 has it (seen in 1.1.0, 1.1.2), which is the newest.
- */
+/** @brief The table as release 1.1 has it (seen in 1.1.0, 1.1.2), which is the newest. */
 struct SensorBusTable {
   /** Size of this struct in bytes, written by the host. */
   size_t size;

@@ -353,9 +353,7 @@ static_assert(offsetof(C_GraphHookManager, size) == 0, "C_GraphHookManager.size"
 static_assert(offsetof(C_GraphHookManager, hooks) == 8, "C_GraphHookManager.hooks");
 static_assert(offsetof(C_GraphHookManager, user_data) == 16, "C_GraphHookManager.user_data");
 
-/**
- * @brief The table as release 3.3 has it (seen in 3.3.0, 3.3.1), which is the newest.
- */
+/** @brief The table as release 3.3 has it (seen in 3.3.0, 3.3.1), which is the newest. */
 struct C_DeviceInterface {
   /** Size of this struct in bytes, written by the host. */
   size_t size;

@@ -1,5 +1,6 @@
 //! The attributes of Tenon for `impl` blocks of its traits. They read a generated table of the traits' functions.
 
+mod object;
 mod operators;
 mod traits;
 
@@ -33,6 +34,23 @@ pub fn device(arguments: TokenStream, item: TokenStream) -> TokenStream {
     expand_attribute(Purpose::Device, arguments, item)
 }
 
+/// Implements the trait of an object: a host sees exactly the methods that the `impl` has.
+///
+/// ```text
+/// #[tenon::object]
+/// impl Stream for MyStream { … }
+/// ```
+///
+/// It adds the method `provides`, so that the pointers of other optional functions are null.
+#[proc_macro_attribute]
+pub fn object(arguments: TokenStream, item: TokenStream) -> TokenStream {
+    if !arguments.is_empty() {
+        return refuse_arguments("tenon::object");
+    }
+    let item = syn::parse_macro_input!(item as ItemImpl);
+    object::expand(item).unwrap_or_else(|error| error.into_compile_error()).into()
+}
+
 /// Implements the traits of operators for a device: those methods that the `impl` has.
 ///
 /// ```text
@@ -48,11 +66,15 @@ pub fn device(arguments: TokenStream, item: TokenStream) -> TokenStream {
 #[proc_macro_attribute]
 pub fn operators(arguments: TokenStream, item: TokenStream) -> TokenStream {
     if !arguments.is_empty() {
-        let message = "`#[tenon_operators::operators]` has no arguments";
-        return syn::Error::new(Span::call_site(), message).into_compile_error().into();
+        return refuse_arguments("tenon_operators::operators");
     }
     let item = syn::parse_macro_input!(item as ItemImpl);
     operators::expand(traits::OPERATORS, item).unwrap_or_else(|error| error.into_compile_error()).into()
+}
+
+fn refuse_arguments(attribute: &str) -> TokenStream {
+    let message = format!("`#[{attribute}]` has no arguments");
+    syn::Error::new(Span::call_site(), message).into_compile_error().into()
 }
 
 fn expand_attribute(purpose: Purpose, arguments: TokenStream, item: TokenStream) -> TokenStream {

@@ -25,8 +25,31 @@ pub fn call_object_question<S: StatusCode>(
     function: &'static str,
     body: impl FnOnce() -> Result<S, Error<S>>,
 ) -> *mut c_void {
+    match status_outcome(function, body) {
+        Ok(()) => std::ptr::null_mut(),
+        Err((status, message)) => {
+            Box::into_raw(Box::new(ErrorObject { code: status.code(), message })).cast()
+        }
+    }
+}
+
+/// Runs the body of a thunk: catches panics, and records the last error if it fails.
+///
+/// # Errors
+/// The status and the message of a failure, for an error object that the host makes.
+pub fn outcome<S: StatusCode>(
+    function: &'static str,
+    body: impl FnOnce() -> Result<(), Error<S>>,
+) -> Result<(), (S, CString)> {
+    status_outcome(function, move || body().map(|()| S::SUCCESS))
+}
+
+fn status_outcome<S: StatusCode>(
+    function: &'static str,
+    body: impl FnOnce() -> Result<S, Error<S>>,
+) -> Result<(), (S, CString)> {
     let (status, message) = match catch_unwind(AssertUnwindSafe(body)) {
-        Ok(Ok(status)) if status.code() == S::SUCCESS.code() => return std::ptr::null_mut(),
+        Ok(Ok(status)) if status.code() == S::SUCCESS.code() => return Ok(()),
         Ok(Ok(status)) => (status, format!("{function}: {status:?}")),
         Ok(Err(error)) => (failed(function, &error), format!("{function}: {}", error.message)),
         Err(panic) => {
@@ -34,8 +57,7 @@ pub fn call_object_question<S: StatusCode>(
             (panicked(function, panic), message)
         }
     };
-    let message = CString::new(message.replace('\0', " ")).unwrap_or_default();
-    Box::into_raw(Box::new(ErrorObject { code: status.code(), message })).cast()
+    Err((status, CString::new(message.replace('\0', " ")).unwrap_or_default()))
 }
 
 /// Returns the code of an error object; 0 for null.

@@ -5,6 +5,7 @@
 ///
 /// `#[import(c"symbol", …)]` states the symbol, and what the call returns:
 /// - `checked`: a status. A failure is an error; the results are the parameters with `#[out]`.
+/// - `checked(object)`: the same with an error object, which the method `refused` reads; null is success.
 /// - `returned` or `returned(as)`: the result.
 /// - neither: nothing.
 ///
@@ -13,13 +14,16 @@
 /// - `#[out]`, `#[out(as)]`: a place that the function fills.
 /// - `#[status]`: a place for a status, checked after the call.
 ///
+/// A struct with a member, such as `struct Host { release: Release }`, keeps what `load` gets for it, and has a method
+/// `absent`, which makes the error for a function that is missing.
+///
 /// `as` is `handle T`, `const_handle T` or `address T`: the type that the address becomes.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! import_functions {
     (
         $(#[$attribute:meta])*
-        $visibility:vis struct $imports:ident;
+        $visibility:vis struct $imports:ident $({ $state:ident: $state_type:ty $(,)? })? $(;)?
 
         type Failure = $failure:ty;
 
@@ -37,6 +41,7 @@ macro_rules! import_functions {
         #[derive(Clone, Copy, Debug)]
         #[allow(clippy::type_complexity, reason = "the ABI has that many parameters")]
         $visibility struct $imports {
+            $($state: $state_type,)?
             $($function: ::core::option::Option<
                 $crate::import_functions!(@pointer $convention [$($parameters)*] $($result)?)
             >,)*
@@ -53,10 +58,11 @@ macro_rules! import_functions {
             /// `look_up` returns null, or the function of that name in a host of the releases that the spec describes, and
             /// stays loaded as long as this struct is used.
             pub unsafe fn load(
+                $($state: $state_type,)?
                 mut look_up: impl FnMut(&::core::ffi::CStr) -> *mut ::core::ffi::c_void,
             ) -> Self {
                 // SAFETY: the caller promises that a symbol of a name has this signature; null becomes `None`.
-                unsafe { Self { $($function: $crate::support::function(look_up($symbol)),)* } }
+                unsafe { Self { $($state,)? $($function: $crate::support::function(look_up($symbol)),)* } }
             }
 
             /// Returns the names of the symbols that were not found.
@@ -64,6 +70,8 @@ macro_rules! import_functions {
                 let all = [$(($symbol, self.$function.is_none())),*];
                 all.iter().filter(|(_, is_missing)| *is_missing).filter_map(|(name, _)| name.to_str().ok()).collect()
             }
+
+            $crate::import_functions! { @absent $failure $(, $state)? }
 
             $($crate::import_functions! {
                 @method
@@ -75,6 +83,13 @@ macro_rules! import_functions {
             })*
         }
     };
+
+    (@absent $failure:ty) => {
+        fn absent(&self, function: &'static str) -> $failure {
+            <$failure>::unsupported(function)
+        }
+    };
+    (@absent $failure:ty, $state:ident) => {};
 
     // The type of a pointer to the function.
     (@pointer $convention:literal
@@ -136,7 +151,7 @@ macro_rules! import_functions {
         }
     };
 
-    (@method { [$($doc:tt)*] $function:ident [checked] [$result:ty] [$failure:ty] }
+    (@method { [$($doc:tt)*] $function:ident [checked $(($how:ident))?] [$result:ty] [$failure:ty] }
         [$($in:tt)*] [$($argument:tt)*] [$({ $out:ident [$($as:tt)*] $raw:ty })*] []
     ) => {
         $($doc)*
@@ -151,13 +166,11 @@ macro_rules! import_functions {
             &self,
             $($in)*
         ) -> ::core::result::Result<($($crate::import_functions!(@type [$($as)*] $raw)),*), $failure> {
-            let callee = self.$function.ok_or_else(|| <$failure>::unsupported(stringify!($function)))?;
+            let callee = self.$function.ok_or_else(|| self.absent(stringify!($function)))?;
             $(let mut $out = ::core::mem::MaybeUninit::<$raw>::zeroed();)*
             // SAFETY: the caller's promise is handed on.
             let status = unsafe { callee($($argument)*) };
-            if $crate::StatusCode::code(status) != 0 {
-                return Err(<$failure>::new(status, concat!("the library refused `", stringify!($function), "`")));
-            }
+            $crate::import_functions!(@check [$($how)?] self $function status $failure);
             $(
                 // SAFETY: zero is a value of the type, and the function may have written another.
                 let $out = unsafe { $out.assume_init() };
@@ -180,7 +193,7 @@ macro_rules! import_functions {
             &self,
             $($in)*
         ) -> ::core::result::Result<$crate::import_functions!(@returned [$($($($as)*)?)?] $($result)?), $failure> {
-            let callee = self.$function.ok_or_else(|| <$failure>::unsupported(stringify!($function)))?;
+            let callee = self.$function.ok_or_else(|| self.absent(stringify!($function)))?;
             $(let mut $status = <$code as $crate::StatusCode>::SUCCESS;)?
             // SAFETY: the caller's promise is handed on.
             let returned = unsafe { callee($($argument)*) };
@@ -188,6 +201,16 @@ macro_rules! import_functions {
                 return Err(<$failure>::new($status, concat!("the host failed in `", stringify!($function), "`")));
             })?
             Ok($crate::import_functions!(@convert [$($($($as)*)?)?] returned))
+        }
+    };
+    (@check [] $imports:ident $function:ident $status:ident $failure:ty) => {
+        if $crate::StatusCode::code($status) != 0 {
+            return Err(<$failure>::new($status, concat!("the library refused `", stringify!($function), "`")));
+        }
+    };
+    (@check [object] $imports:ident $function:ident $status:ident $failure:ty) => {
+        if let Some(error) = $imports.refused(stringify!($function), $status.cast()) {
+            return Err(error);
         }
     };
     (@returned []) => { () };

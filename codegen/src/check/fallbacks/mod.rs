@@ -69,10 +69,10 @@ pub(super) fn sites<'a>(check: &Check<'a>) -> Vec<Site<'a>> {
 /// are never missing.
 pub(super) fn may_be_absent(check: &Check, function: &Function) -> bool {
     match check.interface.kind {
-        InterfaceKind::Table(_) | InterfaceKind::Export => {
+        InterfaceKind::Table(_) | InterfaceKind::Export | InterfaceKind::Objects => {
             function.is_optional() && !function.places.has("fallback")
         }
-        InterfaceKind::Import { .. } => false,
+        InterfaceKind::Import { .. } | InterfaceKind::HostTable { .. } => false,
     }
 }
 

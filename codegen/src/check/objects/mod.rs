@@ -3,3 +3,4 @@
 pub(super) mod lives;
 pub(super) mod order;
 pub(super) mod owners;
+pub(super) mod structs;

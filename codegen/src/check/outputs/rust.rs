@@ -47,7 +47,7 @@ pub(crate) fn check_functions(check: &Check) {
             report(check, name, span, "in Rust a function begins with a letter", help());
         } else if matches!(variant.as_str(), "Self" | "ALL") {
             report(check, name, span, &format!("`Function::{variant}` is not a valid variant"), help());
-        } else if is_import(check) && matches!(name, "load" | "missing") {
+        } else if is_import(check) && METHODS_OF_IMPORTS.contains(&name) {
             report(check, name, span, "the struct of the symbols has a method of this name", help());
         } else if let Some((_, first)) =
             seen.iter().find(|(known, other)| *known == variant && other.name.value != name)
@@ -192,10 +192,12 @@ fn kept_type(check: &Check, name: &str) -> Option<String> {
         return Some("a type parameter there".to_owned());
     }
     let groups = interface.trait_groups();
-    if let Some((_, group)) = groups.iter().find(|(_, group)| interface.group_trait(group) == name) {
+    let mut groups = groups.iter().filter(|(id, _)| interface.object_in(*id).is_none());
+    if let Some((_, group)) = groups.find(|(id, _)| interface.group_trait(*id) == name) {
         return Some(format!("the trait of the group `{}` is called that", group.name));
     }
-    let is_public = COMMON.contains(&name) || (is_table && TABLE.contains(&name));
+    let has_release = name == "Release" && !interface.releases.is_empty();
+    let is_public = COMMON.contains(&name) || (is_table && TABLE.contains(&name)) || has_release;
     is_public.then(|| format!("the module of `{}` has its own `{name}`", interface.name.value))
 }
 
@@ -205,7 +207,7 @@ fn yields_struct(function: &Function) -> bool {
 }
 
 fn is_import(check: &Check) -> bool {
-    matches!(check.interface.kind, InterfaceKind::Import { .. })
+    check.interface.kind.is_of_host()
 }
 
 fn is_release_module(check: &Check, name: &str) -> bool {
@@ -228,6 +230,9 @@ fn other_function(name: &str) -> String {
         plain => format!("the_{plain}"),
     }
 }
+
+/// Methods that the struct of an import has.
+const METHODS_OF_IMPORTS: &[&str] = &["absent", "load", "missing", "of_table", "refused", "release"];
 
 /// Names that each module has.
 const COMMON: &[&str] = &["Error", "Result"];

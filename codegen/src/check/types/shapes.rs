@@ -3,8 +3,8 @@
 use crate::diagnostic::{Code, Diagnostic};
 use crate::model::abi::{self, MemberKind};
 use crate::model::{
-    Availability, Direction, Extent, Function, FunctionId, Length, Param, ReleaseId, ResultKind, Role, Ty,
-    TypeKind,
+    Availability, Direction, Extent, Function, FunctionId, HandleForm, Length, Param, ReleaseId, ResultKind,
+    Role, Ty, TypeKind,
 };
 
 use crate::check::{Check, ParamList};
@@ -140,7 +140,8 @@ pub(crate) fn check_args(check: &Check, function: &Function) {
     }
 }
 
-/// Checks that a borrowed list is an output of a function, together with its length.
+/// Checks that a borrowed list is an output of a function, together with its length, and a borrowed object or text an
+/// output by pointer.
 pub(crate) fn check_lent(check: &Check, list: ParamList, param: &Param) {
     let Some(place) = param.places.get("lent").filter(|_| param.lent) else { return };
     let counts = |id: crate::model::ParamId| {
@@ -149,12 +150,21 @@ pub(crate) fn check_lent(check: &Check, list: ParamList, param: &Param) {
     };
     let is_counted = matches!(param.length, Some(Length::Count(Extent::Param(id))) if counts(id));
     let is_handle = matches!(check.kind(param.ty), Some(TypeKind::Handle { .. }));
+    let is_object = param.length.is_none()
+        && param.role == Role::Uses
+        && matches!(check.kind(param.ty), Some(TypeKind::Handle { form: HandleForm::Pointee(_), .. }));
+    // A loaded plugin's text would have no owner in Rust.
+    let is_text = param.length.is_none() && param.ty == Ty::String && check.interface.table().is_none();
     let is_function = matches!(list.of, crate::check::ParamsOf::Function(_));
-    if param.dir == Direction::Out && is_counted && is_handle && is_function && !param.nullable {
+    if param.dir == Direction::Out
+        && ((is_counted && is_handle) || is_object || is_text)
+        && is_function
+        && !param.nullable
+    {
         return;
     }
-    let message = format!("`{}` is not a list that can be lent", param.name.value);
+    let message = format!("`{}` cannot be lent", param.name.value);
     Diagnostic::new(Code::Lent, place.key, message)
-        .label("an `out` array of handles, with an `out` `size` as its `count`, is expected")
+        .label("an `out` array of handles with an `out` `size` as its `count`, a handle by pointer, or a `string` is expected")
         .report(check);
 }

@@ -140,7 +140,7 @@ impl<'a> Comments<'a> {
         {
             lines.extend(tagged("@note", &note));
         }
-        if self.describer.interface.table().is_some() {
+        if self.describer.interface.kind.is_filled() {
             lines.extend(self.absence(function));
         }
         let see: Vec<String> =
@@ -222,7 +222,9 @@ impl<'a> Comments<'a> {
         match &function.result {
             ResultKind::None => Vec::new(),
             ResultKind::Value(value) => tagged("@return", &sentence(&collapse(&value.doc))),
-            ResultKind::Status if self.describer.interface.error.is_some() => self.error_object(cases),
+            ResultKind::Status if self.describer.spec.error_of(self.describer.interface).is_some() => {
+                self.error_object(cases)
+            }
             ResultKind::Status => {
                 let (mut lines, mut success) = (Vec::new(), "on success".to_owned());
                 for (status, when) in cases {
@@ -242,8 +244,10 @@ impl<'a> Comments<'a> {
     }
 
     fn error_object<'s>(self, cases: impl Iterator<Item = (&'s str, String)>) -> Vec<String> {
-        let Some(error) = self.describer.interface.error else { return Vec::new() };
-        let destroy = &self.describer.interface.function(error.destroy).c_name;
+        let interface = self.describer.interface;
+        let Some(error) = self.describer.spec.error_of(interface) else { return Vec::new() };
+        let owner = interface.host_error.map_or(interface, |host| &self.describer.spec.interfaces[host.0]);
+        let destroy = &owner.function(error.destroy).c_name;
         let text = format!("Null on success, otherwise an error object, which `{destroy}` destroys.");
         let codes: Vec<String> = cases.map(|(status, when)| format!("`{status}`: {when}")).collect();
         let codes =

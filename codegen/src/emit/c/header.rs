@@ -34,9 +34,22 @@ impl Builder<'_> {
             comment => self.comments.header(&headers, name),
             includes => includes.collect::<Value>(),
             weak => &interface.weak,
-            forward => table.iter().map(|table| table.c_name.clone()).collect::<Value>(),
+            forward => match &interface.kind {
+                InterfaceKind::Table(table) => vec![table.c_name.clone()],
+                InterfaceKind::HostTable { c_name } => vec![c_name.clone()],
+                InterfaceKind::Objects => {
+                    let inner = interface.objects().filter_map(|(_, object)| object.inner.as_ref());
+                    inner.map(|inner| inner.c_name.clone()).collect()
+                }
+                InterfaceKind::Export | InterfaceKind::Import { .. } => Vec::new(),
+            },
             types => Serde(typedefs.chain(types).collect::<Vec<_>>()),
-            tables => table.map(|table| self.tables(table)).unwrap_or_default(),
+            tables => match &interface.kind {
+                InterfaceKind::Table(table) => self.tables(table),
+                InterfaceKind::HostTable { c_name } => vec![self.host_table(c_name)],
+                InterfaceKind::Objects => self.objects(),
+                InterfaceKind::Export | InterfaceKind::Import { .. } => Vec::new(),
+            },
             old_structs => Serde(self.old_structs()),
             plugin => plugin.map(|(table, plugin)| self.plugin(table, plugin)),
             owned => table.and_then(|table| Some(self.owned(table, table.owned()?))),
@@ -50,7 +63,10 @@ impl Builder<'_> {
             }),
             releases => table.and_then(|table| self.releases(table)),
             fill => plugin.and_then(|(table, plugin)| self.fill(table, plugin)),
-            sections => if table.is_some() { Vec::new() } else { self.sections(&is_here) },
+            sections => match interface.kind {
+                InterfaceKind::Export | InterfaceKind::Import { .. } => self.sections(&is_here),
+                _ => Vec::new(),
+            },
         }
     }
 

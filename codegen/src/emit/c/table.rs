@@ -23,8 +23,15 @@ impl Builder<'_> {
         let described = release.map(|id| &self.interface.releases[id.0]);
         context! {
             release => described.map(|release| release.name.value.clone()),
-            hosts => described.map(|release| release.host_list()).unwrap_or_default(),
             newest,
+            hosts => described.map(|release| release.host_list()).unwrap_or_default(),
+            comment => vec![match described {
+                Some(it) => {
+                    let (name, hosts) = (&it.name.value, it.host_list());
+                    format!("@brief The table as release {name} has it (seen in {hosts}), which is the newest.")
+                }
+                None => "@brief The table.".to_owned(),
+            }],
             name => self.table_name(table, release),
             lasting => release.filter(|_| newest).map(|release| self.names.versioned(&table.c_name, release)),
             size_macro => self.names.size_macro(release),
@@ -75,6 +82,105 @@ impl Builder<'_> {
             });
         }
         members
+    }
+
+    /// Returns the structs of objects, and those that they contain.
+    pub(super) fn objects(&self) -> Vec<Value> {
+        self.interface.objects().flat_map(|(ty, object)| self.object(ty, object)).collect()
+    }
+
+    fn object(&self, ty: &Type, object: &Object) -> Vec<Value> {
+        let newest = self.interface.newest();
+        let layout = abi::object_layout(self.spec, self.interface, (ty, object), newest);
+        let item = |comment: Vec<String>, declaration: String, name: String, offset: u64| {
+            context! {
+                heading => Option::<String>::None,
+                comment, declaration, name, offset, members => Vec::<Value>::new(),
+            }
+        };
+        let (mut members, mut inner, mut start) = (Vec::new(), Vec::new(), None);
+        for member in &layout.members {
+            match member.kind {
+                MemberKind::Field(block, index) => {
+                    let field = if block == 0 { &object.head[index] } else { &object.tail[index] };
+                    let (spelled, brackets) = self.newest.field(field);
+                    let name = self.names.field(field);
+                    let declaration = format!("{spelled} {name}{brackets};");
+                    members.push(item(self.comments.field(field, &[]), declaration, name, member.offset));
+                }
+                MemberKind::Function(id) => {
+                    let function = self.interface.function(id);
+                    let comment = self.comments.function(function);
+                    let declaration = format!("{};", self.newest.slot(function, 2));
+                    let name = function.c_name.clone();
+                    match &object.inner {
+                        None => members.push(item(comment, declaration, name, member.offset)),
+                        Some(table) => {
+                            let first = *start.get_or_insert(member.offset);
+                            if inner.is_empty() {
+                                let declaration = format!("{} {};", table.c_name, table.member);
+                                members.push(item(
+                                    vec!["The functions.".to_owned()],
+                                    declaration,
+                                    table.member.clone(),
+                                    first,
+                                ));
+                            }
+                            inner.push(item(comment, declaration, name, member.offset - first));
+                        }
+                    }
+                }
+                MemberKind::Size | MemberKind::Reserved(..) => {}
+            }
+        }
+        let of_newest = newest.map_or_else(String::new, |newest| {
+            format!(", as release {} has it", self.interface.releases[newest.0].name.value)
+        });
+        let inner = object.inner.as_ref().map(|table| {
+            let size = inner.len() as u64 * abi::POINTER;
+            (
+                table.c_name.clone(),
+                format!("@brief The functions of a `{}`{of_newest}.", ty.c_name),
+                inner,
+                size,
+            )
+        });
+        let outer = (
+            ty.c_name.clone(),
+            format!("@brief The struct of a `{}`{of_newest}.", ty.c_name),
+            members,
+            layout.size,
+        );
+        let structs = inner.into_iter().chain([outer]);
+        structs
+            .map(|(name, comment, members, size)| only(name, comment, members.into_iter().collect(), size))
+            .collect()
+    }
+
+    /// Returns the struct of the functions of a host.
+    pub(super) fn host_table(&self, c_name: &str) -> Value {
+        let newest = self.interface.newest();
+        let layout = abi::host_table_layout(self.interface, newest);
+        let members = layout.members.iter().filter_map(|member| {
+            let (comment, declaration, name) = match &member.kind {
+                MemberKind::Function(id) => {
+                    let function = self.interface.function(*id);
+                    let declaration = format!("{};", self.newest.slot(function, 2));
+                    (self.comments.function(function), declaration, function.c_name.clone())
+                }
+                MemberKind::Reserved(name, count) => {
+                    let comment = vec!["Functions that are not described here.".to_owned()];
+                    (comment, format!("void* {name}[{count}];"), name.clone())
+                }
+                MemberKind::Size | MemberKind::Field(..) => return None,
+            };
+            Some(context! {
+                heading => Option::<String>::None,
+                comment, declaration, name, offset => member.offset, members => Vec::<Value>::new(),
+            })
+        });
+        let comment = "@brief The functions of the host, as far as they are described here.".to_owned();
+        only(c_name.to_owned(), comment, members.collect(), layout.size)
     }
 
     fn block_of<'t>(&self, table: &'t Table, member: &MemberKind) -> Option<&'t str> {
@@ -210,4 +316,10 @@ impl Builder<'_> {
             cases => cases.into_iter().map(|(_, case)| case).collect::<Value>(),
         })
     }
+}
+
+/// Returns a struct that a header has in one form, for all releases.
+fn only(name: String, comment: String, members: Value, size: u64) -> Value {
+    let none: Option<&str> = None;
+    context! { newest => true, release => true, lasting => none, comment => vec![comment], name, members, size }
 }

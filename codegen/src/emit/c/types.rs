@@ -60,7 +60,7 @@ impl<'a> Speller<'a> {
             Passing::Object { is_const } | Passing::Struct { is_const } | Passing::Place { is_const } => {
                 format!("{}{}*", constness(is_const), self.value(param))
             }
-            Passing::ObjectPlace => format!("{}**", self.value(param)),
+            Passing::ObjectPlace { is_const } => format!("{}{}**", constness(is_const), self.value(param)),
             // The SDK's device handle is passed by value, so an output needs a pointer to it.
             Passing::Value if param.dir != Direction::In && self.is_device(param) => {
                 format!("{}*", self.value(param))
@@ -115,7 +115,7 @@ impl<'a> Speller<'a> {
     /// Returns the type that a function writes to a struct of arguments, or to the location for a borrowed list.
     pub fn written(self, param: &Param) -> String {
         match param.ty {
-            _ if param.lent => self.lent(param),
+            _ if param.is_lent_list() => self.lent(param),
             Ty::Named(id) if self.is_pointee(id) => format!("{}*", self.base(param.ty)),
             _ => self.value(param),
         }
@@ -138,7 +138,7 @@ impl<'a> Speller<'a> {
         match result {
             ResultKind::None => "void".to_owned(),
             ResultKind::Value(value) => self.param(value),
-            ResultKind::Status if self.interface.error.is_some() => self.error_object(),
+            ResultKind::Status if self.spec.error_type(self.interface).is_some() => self.error_object(),
             ResultKind::Status => match self.interface.status {
                 Some(id) => self.base(Ty::Named(id)),
                 None => "void".to_owned(),
@@ -148,9 +148,9 @@ impl<'a> Speller<'a> {
 
     /// Returns the pointer to an error object.
     fn error_object(self) -> String {
-        let Some(error) = self.interface.error else { return String::new() };
-        let base = self.base(Ty::Named(error.ty));
-        if self.is_pointee(error.ty) { format!("{base}*") } else { base }
+        let Some(error) = self.spec.error_type(self.interface) else { return String::new() };
+        let base = self.base(Ty::Named(error));
+        if self.is_pointee(error) { format!("{base}*") } else { base }
     }
 
     /// Returns the name of a type; for upstream C++, the whole type of a callback.

@@ -63,6 +63,8 @@ impl<'a> Describer<'a> {
     pub fn need(self, function: &Function) -> &'static str {
         match (&self.interface.kind, function.need) {
             (InterfaceKind::Import { .. }, _) => "exported by the host",
+            (InterfaceKind::HostTable { .. }, _) => "in the table of the host",
+            (InterfaceKind::Objects, Need::Load | Need::Use) => "required",
             (InterfaceKind::Export, _) => "exported by the library",
             (_, Need::Load) => "required to load",
             (_, Need::Use) => "required to use",
@@ -146,7 +148,7 @@ impl<'a> Describer<'a> {
                 sentences.push(format!("This differs from the host's behaviour: {}", ended(&fallback.why)));
             }
         }
-        if matches!(self.interface.kind, InterfaceKind::Import { .. } | InterfaceKind::Export) {
+        if self.interface.kind.is_export() || self.interface.kind.is_of_host() {
             sentences.truncate(1);
         }
         if !fallback.costs.is_empty() {

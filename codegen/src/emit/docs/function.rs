@@ -77,9 +77,9 @@ fn python_tab(spec: &Spec, interface: &Interface, function: &Function) -> Option
 /// Returns true if the page describes the absence of the function.
 fn can_be_absent(interface: &Interface, function: &Function) -> bool {
     match interface.kind {
-        InterfaceKind::Table(_) => true,
+        InterfaceKind::Table(_) | InterfaceKind::Objects => true,
         InterfaceKind::Export => function.fallback.is_some(),
-        InterfaceKind::Import { .. } => false,
+        InterfaceKind::Import { .. } | InterfaceKind::HostTable { .. } => false,
     }
 }
 

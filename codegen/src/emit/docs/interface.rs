@@ -76,6 +76,12 @@ fn kind_sentence(interface: &Interface) -> String {
         InterfaceKind::Import { .. } => {
             "A set of symbols that a host exports, looked up at run time.".to_owned()
         }
+        InterfaceKind::HostTable { c_name } => {
+            format!("The functions of a struct of the host, `{c_name}`, which a plugin calls.")
+        }
+        InterfaceKind::Objects => {
+            "Objects with function pointers, which a plugin makes and a host calls and releases.".to_owned()
+        }
     }
 }
 
@@ -90,11 +96,25 @@ fn facts(spec: &Spec, interface: &Interface, links: Links) -> Vec<Value> {
     if let Some(python) = &interface.python {
         facts.push(fact("In Python", format!("the package `{}`", python.name.value)));
     }
-    let rust = match interface.kind {
-        InterfaceKind::Import { .. } => "struct",
-        _ => "trait",
-    };
-    facts.push(fact("In Rust", format!("the {rust} `{}`", interface.trait_name)));
+    let objects: Vec<String> = interface.objects().map(|(ty, _)| ty.name.value.clone()).collect();
+    facts.push(fact(
+        "In Rust",
+        match interface.kind {
+            InterfaceKind::Import { .. } | InterfaceKind::HostTable { .. } => {
+                format!("the struct `{}`", interface.trait_name)
+            }
+            InterfaceKind::Objects => {
+                format!(
+                    "the traits {}, and the struct `{}`",
+                    enumerate(&quoted(&objects)),
+                    interface.trait_name
+                )
+            }
+            InterfaceKind::Table(_) | InterfaceKind::Export => {
+                format!("the trait `{}`", interface.trait_name)
+            }
+        },
+    ));
     if let Some(status) = interface.status {
         let link = format!("[`{}`]({})", spec.ty(status).name.value, links.ty(status));
         facts.push(fact("Status", link));

@@ -239,6 +239,8 @@ fn form_name(form: &Form) -> &'static str {
         Form::Carried(Carrier::Result) => "status",
         Form::Carried(Carrier::Callback(_)) => "context",
         Form::Carried(Carrier::Slice(_) | Carrier::Lent(_)) => "length",
+        Form::Receiver { .. } => "receiver",
+        Form::Object => "object",
         Form::Value => "value",
         Form::InOut => "inout",
         Form::Bytes { .. } => "bytes",
@@ -252,6 +254,8 @@ fn form_name(form: &Form) -> &'static str {
         Form::Output(model::Output::Vec(_)) => "output_list",
         Form::Output(model::Output::Text(_)) => "output_text",
         Form::Output(model::Output::Lent { .. }) => "output_lent",
+        Form::Output(model::Output::Object) => "output_object",
+        Form::Output(model::Output::Objects { .. }) => "output_objects",
     }
 }
 

@@ -13,6 +13,7 @@ mod kernels;
 mod library;
 mod method;
 mod names;
+mod objects;
 mod operators;
 mod parts;
 mod table;

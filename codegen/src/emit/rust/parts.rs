@@ -9,6 +9,7 @@ use crate::emit::rust::context::Context;
 use crate::emit::rust::library::{export, forwarder, import, refusal};
 use crate::emit::rust::method::{fallback, thunk, traits};
 use crate::emit::rust::names;
+use crate::emit::rust::objects;
 use crate::emit::rust::table::{
     c_functions, calls, functions, loaded, plugin, raw_call, reflection, signature,
 };
@@ -187,15 +188,17 @@ pub(super) fn interface(context: Context) -> Module {
     module.root = quote! { #(#others)* #errors };
     match &interface.kind {
         InterfaceKind::Export if !interface.trait_groups().is_empty() => {
-            for (id, group) in groups(interface) {
-                let (types, methods) = (declarations::of_group(context, id), methods(context, id));
-                let content = quote! { #types #methods };
-                if !content.is_empty() {
-                    module.push(&names::part(context, group), content);
-                }
-            }
+            push_groups(context, &mut module);
             let (sum, failures) = (traits::sum(context), export::failures(context));
             module.root.extend(quote! { #sum #failures });
+            module.push_module("ffi", ffi::emit(context));
+            return module;
+        }
+        InterfaceKind::Objects => {
+            push_groups(context, &mut module);
+            module.push("release", objects::release::emit(context));
+            module.push("host", objects::emit(context));
+            module.push_module("thunk", objects::thunks(context));
             module.push_module("ffi", ffi::emit(context));
             return module;
         }
@@ -228,8 +231,25 @@ pub(super) fn interface(context: Context) -> Module {
             module.root.extend(export::failures(context));
         }
         InterfaceKind::Import { libraries } => module.push("symbols", import::emit(context, libraries)),
+        InterfaceKind::HostTable { .. } => {
+            module.push("release", objects::release::emit(context));
+            module.push("symbols", import::of_table(context));
+        }
+        // Returned above.
+        InterfaceKind::Objects => {}
     }
     module
+}
+
+/// Adds a part for the types and the trait of each group.
+fn push_groups(context: Context, module: &mut Module) {
+    for (id, group) in groups(context.interface) {
+        let (types, methods) = (declarations::of_group(context, id), methods(context, id));
+        let content = quote! { #types #methods };
+        if !content.is_empty() {
+            module.push(&names::part(context, group), content);
+        }
+    }
 }
 
 /// Assembles the exported functions of an interface.
@@ -285,7 +305,7 @@ fn names_of_api(context: Context) -> BTreeSet<String> {
     let interface = context.interface;
     let types = interface.implemented_types().map(|ty| names::symbol(&ty.name.value));
     let traits =
-        interface.trait_groups().into_iter().map(|(_, group)| names::symbol(&interface.group_trait(group)));
+        interface.trait_groups().into_iter().map(|(id, _)| names::symbol(&interface.group_trait(id)));
     let modules = interface.uses.iter().map(|id| context.spec.interfaces[id.0].ident());
     let names = types.chain(traits).chain(modules).chain([names::trait_of(interface)]);
     let names = names.map(|name| name.to_string());

@@ -9,8 +9,8 @@ mod diff;
 pub use diff::{Change, ChangeKind, diff};
 
 use crate::model::{
-    ArgsStruct, Block, Direction, Extension, Extent, Function, FunctionId, Interface, Length, Param, ParamId,
-    ReleaseId, Slot, Spec, Table, Ty, TypeKind,
+    ArgsStruct, Block, Direction, Extension, Extent, Function, FunctionId, Interface, Length, Object, Param,
+    ParamId, ReleaseId, Slot, Spec, Table, Ty, Type, TypeKind,
 };
 
 /// Bytes of a pointer.
@@ -45,7 +45,8 @@ pub enum MemberKind {
     Function(FunctionId),
     /// Unused slots: name of the array and number of elements.
     Reserved(String, u64),
-    /// A data member: the index of its block, and its index in the block.
+    /// A data member: the index of its block, and its index in the block. The head of an object is block 0, its tail is
+    /// block 1.
     Field(usize, usize),
 }
 
@@ -91,6 +92,54 @@ pub fn table_layout(interface: &Interface, table: &Table, release: Option<Releas
         }
     }
     TableLayout { size: offset.next_multiple_of(POINTER), members }
+}
+
+/// Returns the layout of an object in a release; without releases, the only one.
+pub fn object_layout(
+    spec: &Spec,
+    interface: &Interface,
+    (ty, object): (&Type, &Object),
+    release: Option<ReleaseId>,
+) -> TableLayout {
+    let (mut members, mut end, mut align) = (Vec::new(), 0u64, POINTER);
+    let mut push = |kind, (size, alignment): (u64, u64)| {
+        let offset = end.next_multiple_of(alignment);
+        members.push(Member { offset, size, kind });
+        end = offset + size;
+        align = align.max(alignment);
+    };
+    let fields = |block, fields: &[Param], push: &mut dyn FnMut(MemberKind, (u64, u64))| {
+        for (index, field) in fields.iter().enumerate().filter(|(_, it)| it.availability.is_in(release)) {
+            push(MemberKind::Field(block, index), field_size(spec, field, release));
+        }
+    };
+    fields(0, &object.head, &mut push);
+    for (id, function) in interface.function_ids().filter(|(_, function)| function.group == ty.group) {
+        if function.availability.is_in(release) {
+            push(MemberKind::Function(id), (POINTER, POINTER));
+        }
+    }
+    fields(1, &object.tail, &mut push);
+    TableLayout { size: end.next_multiple_of(align), members }
+}
+
+/// Returns the layout of a table of a host in a release: an unused slot for each function that the spec does not describe.
+pub fn host_table_layout(interface: &Interface, release: Option<ReleaseId>) -> TableLayout {
+    let described = interface.function_ids().filter(|(_, function)| function.availability.is_in(release));
+    let mut described: Vec<(u64, FunctionId)> =
+        described.filter_map(|(id, function)| Some((function.slot?, id))).collect();
+    described.sort_unstable();
+    let (mut members, mut end) = (Vec::new(), 0u64);
+    for (slot, id) in described {
+        let unused = slot.saturating_sub(end / POINTER);
+        if unused > 0 {
+            let kind = MemberKind::Reserved(format!("unused_{}", end / POINTER), unused);
+            members.push(Member { offset: end, size: unused * POINTER, kind });
+        }
+        members.push(Member { offset: slot * POINTER, size: POINTER, kind: MemberKind::Function(id) });
+        end = (slot + 1) * POINTER;
+    }
+    TableLayout { size: end, members }
 }
 
 /// Bytes before the functions of an extension: its size, and its major and minor number.

@@ -160,8 +160,9 @@ impl Lowerer<'_> {
             .filter_map(|(name, arguments)| {
                 let function = self.function_named(scope, name)?;
                 let (group, called) = scope.trees.entries("functions").nth(function.0)?;
-                let called: Vec<&str> =
-                    scope.trees.params(group, called).map(|(name, _)| name.value.as_str()).collect();
+                let receiver = scope.trees.receiver(group);
+                let names = scope.trees.params(group, called).map(|(name, _)| name.value.as_str());
+                let called: Vec<&str> = receiver.as_deref().into_iter().chain(names).collect();
                 let mut resolved: Vec<(ParamId, At<Argument>)> = arguments
                     .entries()
                     .iter()

@@ -9,8 +9,10 @@ use crate::yaml::{Content, Node};
 impl Lowerer<'_> {
     pub(super) fn function(&mut self, scope: Scope, group: GroupId, node: &Node) -> Function {
         let name = name(node);
-        let is_table = scope.trees.interface.text_of("kind") == Some("table");
-        let params = self.params(scope, scope.trees.params(group, node));
+        let kind = scope.trees.interface.text_of("kind");
+        let receiver = self.receiver(scope, group, node);
+        let is_of_object = receiver.is_some();
+        let params = self.params(scope, receiver, scope.trees.params(group, node));
         let result = match node.get("result") {
             Some(result) if !result.entries().is_empty() => {
                 ResultKind::Value(Box::new(self.result(scope, result)))
@@ -46,11 +48,16 @@ impl Lowerer<'_> {
                 _ => Need::Optional,
             },
             when_null: match node.text_of("required") {
-                Some("load") if is_table => "The host refuses the plugin.".to_owned(),
+                Some("load") if kind == Some("table") => "The host refuses the plugin.".to_owned(),
+                Some("load") if kind == Some("objects") => "The host refuses the object.".to_owned(),
                 _ => prose(node, "when_null"),
             },
             fill_always: node.get("fill").is_some(),
             availability: self.availability(scope, node),
+            is_of_object,
+            receives_object: flag(node, "receives_object"),
+            slot: self.number(node, "slot").map(u64::from),
+            releases: None,
             variadic: flag(node, "variadic"),
             blocking: flag(node, "blocking"),
             question,
@@ -72,6 +79,17 @@ impl Lowerer<'_> {
             places: Places::of(name.span, node),
             name,
         }
+    }
+
+    /// Reads a number that is not negative.
+    pub(super) fn number(&mut self, node: &Node, key: &str) -> Option<u32> {
+        let node = node.get(key)?;
+        let number = node.integer().and_then(|number| u32::try_from(number).ok());
+        if number.is_none() {
+            let message = format!("`{key}` is a number from 0 to {}", u32::MAX);
+            self.report(Diagnostic::new(Code::WrongValue, node.span, message).label("out of range"));
+        }
+        number
     }
 
     fn args_struct(&mut self, scope: Scope, node: &Node) -> Option<ArgsStruct> {

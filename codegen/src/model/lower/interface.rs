@@ -19,7 +19,12 @@ impl Lowerer<'_> {
             self.check_name(name, group.name_of("group"), "file", file);
         }
         let uses = self.uses(id, node);
-        let releases = self.releases(node);
+        let releases_of = node.get("releases").and_then(Node::at);
+        let releases_of = releases_of.and_then(|name| self.used(&uses, &name));
+        let releases = match releases_of {
+            Some(other) => spec.interfaces[other.0].releases.clone(),
+            None => self.releases(node),
+        };
         let prefix = prose(node, "prefix");
         let args = node.get("args").map(|node| (prose(node, "size_field"), text(node, "extension")));
         let scope = Scope {
@@ -39,7 +44,9 @@ impl Lowerer<'_> {
         let functions =
             trees.entries("functions").map(|(group, node)| self.function(scope, group, node)).collect();
         let kind = self.kind(scope, node);
-        let error = node.get("error").and_then(|node| self.error_object(scope, node));
+        let host_error = node.get("error").and_then(Node::at).and_then(|name| self.used(&uses, &name));
+        let error = node.get("error").filter(|node| !node.entries().is_empty());
+        let error = error.and_then(|node| self.error_object(scope, node));
         let sdk = node.get("sdk").and_then(|node| self.sdk(scope, node));
         let python = node.get("python").and_then(|node| self.python_package(node));
         let kernels = self.kernel_groups(scope, &trees.kernels, spec.operators.as_ref());
@@ -74,6 +81,7 @@ impl Lowerer<'_> {
             header: header.value.clone(),
             status,
             error,
+            host_error,
             args,
             unwinds: flag(node, "unwinds"),
             groups,
@@ -89,6 +97,7 @@ impl Lowerer<'_> {
             places: Places::of(node.get("interface").map_or(node.span, |name| name.span), node),
             uses,
             releases,
+            releases_of,
         }
     }
 
@@ -123,6 +132,20 @@ impl Lowerer<'_> {
         uses
     }
 
+    /// Resolves the name of an interface in `uses`.
+    fn used(&mut self, uses: &[InterfaceId], name: &At<String>) -> Option<InterfaceId> {
+        let found = uses.iter().find(|id| self.names.interfaces[id.0] == name.value).copied();
+        if found.is_none() && !self.names.unread.contains(&name.value) {
+            let message = format!("`{}` is not one of the interfaces in `uses`", name.value);
+            let known = uses.iter().map(|id| self.names.interfaces[id.0].as_str());
+            Diagnostic::new(Code::UnknownInterface, name.span, message)
+                .label("an interface in `uses` is expected")
+                .nearest(&name.value, known)
+                .add_to(self.diagnostics);
+        }
+        found
+    }
+
     fn releases(&mut self, node: &Node) -> Vec<Release> {
         let mut releases: Vec<Release> = Vec::new();
         for node in node.items_of("releases") {
@@ -148,7 +171,12 @@ impl Lowerer<'_> {
             let place = releases.partition_point(|before| version(&before.name.value) < Some(number.clone()));
             releases.insert(
                 place,
-                Release { name, hosts: names(node, "hosts").collect(), note: prose(node, "note") },
+                Release {
+                    name,
+                    hosts: names(node, "hosts").collect(),
+                    note: prose(node, "note"),
+                    number: self.number(node, "number"),
+                },
             );
         }
         releases
@@ -161,15 +189,16 @@ impl Lowerer<'_> {
             ("plugin", &["table"]),
             ("extension", &["table"]),
             ("sdk", &["table"]),
-            ("error", &["table"]),
+            ("error", &["table", "import", "objects"]),
             ("args", &["table"]),
             ("libraries", &["import"]),
+            ("host_table", &["import"]),
             ("weak", &["export", "import"]),
             ("python", &["export"]),
         ] {
             if let Some((key, _)) = node.entries().iter().find(|(key, _)| key.value == section)
                 && !belongs.contains(&kind)
-                && ["table", "export", "import"].contains(&kind)
+                && ["table", "export", "import", "objects"].contains(&kind)
             {
                 let message = format!("`{section}` is not allowed for the kind `{kind}`");
                 Diagnostic::new(Code::WrongKind, key.span, message)
@@ -191,9 +220,13 @@ impl Lowerer<'_> {
                     .add_to(self.diagnostics);
                 InterfaceKind::Export
             }
-            ("import", _) => InterfaceKind::Import {
-                libraries: names(node, "libraries").map(|library| library.value).collect(),
+            ("import", _) => match node.get("host_table") {
+                Some(table) => InterfaceKind::HostTable { c_name: prose(table, "struct") },
+                None => InterfaceKind::Import {
+                    libraries: names(node, "libraries").map(|library| library.value).collect(),
+                },
             },
+            ("objects", _) => InterfaceKind::Objects,
             _ => InterfaceKind::Export,
         }
     }
@@ -202,7 +235,13 @@ impl Lowerer<'_> {
         let ty = node.get("type").and_then(|node| self.type_id(scope, node));
         let mut function = |key| node.get(key).and_then(|node| self.function_id(scope, node));
         let (code, message, destroy) = (function("code"), function("message"), function("destroy"));
-        Some(ErrorObject { ty: ty?, code: code?, message: message?, destroy: destroy? })
+        Some(ErrorObject {
+            ty: ty?,
+            code: code?,
+            message: message?,
+            destroy: destroy?,
+            make: function("make"),
+        })
     }
 
     fn sdk(&mut self, scope: Scope, node: &Node) -> Option<Sdk> {

@@ -20,7 +20,8 @@ use std::collections::BTreeMap;
 
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::model::{
-    Interface, InterfaceId, InterfaceKind, Operators, Part, Places, Prose, Release, Spec, TableField, TypeId,
+    Function, Interface, InterfaceId, InterfaceKind, Operators, Param, ParamId, Part, Places, Prose, Release,
+    Role, Spec, TableField, TypeId,
 };
 use crate::source::{At, Files, Sources, Span};
 use crate::yaml::Node;
@@ -189,10 +190,17 @@ fn place_fields(spec: &mut Spec) {
 /// Computes the forms of the parameters in the last interface.
 fn decide_forms(spec: &mut Spec) {
     let Some(interface) = spec.interfaces.last() else { return };
-    let forms: Vec<_> =
-        interface.functions.iter().map(|function| super::form::forms(spec, function)).collect();
+    let releases = |function: &Function| {
+        let is_released = |param: &Param| param.role == Role::Destroys && spec.object(param.ty).is_some();
+        function.params.iter().position(is_released).map(ParamId)
+    };
+    let forms: Vec<_> = (interface.functions.iter())
+        .map(|function| (super::form::forms(spec, function), releases(function)))
+        .collect();
     let functions = spec.interfaces.last_mut().into_iter().flat_map(|interface| &mut interface.functions);
-    functions.zip(forms).for_each(|(function, forms)| function.forms = forms);
+    for (function, (forms, releases)) in functions.zip(forms) {
+        (function.forms, function.releases) = (forms, releases);
+    }
 }
 
 /// The items in scope while an interface is lowered.

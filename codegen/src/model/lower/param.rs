@@ -3,7 +3,8 @@
 use super::{Lowerer, Namespace, Scope, flag, parts, text};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::model::{
-    Absent, Constant, Direction, Extent, FunctionId, Length, Param, ParamId, Places, Role, Space, Ty,
+    Absent, Availability, Constant, Direction, Extent, FunctionId, GroupId, Holds, Length, Param, ParamId,
+    Part, Places, Prose, Role, Space, Ty, TypeId,
 };
 use crate::source::At;
 use crate::yaml::Node;
@@ -12,13 +13,17 @@ impl Lowerer<'_> {
     pub(super) fn params<'a>(
         &mut self,
         scope: Scope,
+        receiver: Option<Param>,
         entries: impl Iterator<Item = &'a (At<String>, Node)> + Clone,
     ) -> Vec<Param> {
-        let names: Vec<&str> = entries.clone().map(|(name, _)| name.value.as_str()).collect();
+        let first = receiver.as_ref().map(|receiver| receiver.name.value.clone());
+        let names = entries.clone().map(|(name, _)| name.value.as_str());
+        let names: Vec<&str> = first.as_deref().into_iter().chain(names).collect();
+        let before = usize::from(receiver.is_some());
         let entries = entries.enumerate().filter(|(index, (name, _))| {
             // Within a mapping, keys are unique.
             let first = names.iter().position(|other| *other == name.value);
-            let is_first = first == Some(*index);
+            let is_first = first == Some(*index + before);
             if !is_first {
                 let message = format!("the group has a parameter `{}` for each of its functions", name.value);
                 Diagnostic::new(Code::DuplicateName, name.span, message)
@@ -28,7 +33,43 @@ impl Lowerer<'_> {
             is_first
         });
         let entries: Vec<_> = entries.collect();
-        entries.into_iter().map(|(_, (name, node))| self.param(scope, name, node, &names)).collect()
+        let params = entries.into_iter().map(|(_, (name, node))| self.param(scope, name, node, &names));
+        receiver.into_iter().chain(params).collect()
+    }
+
+    /// Returns the first parameter of an object's function, which is the object itself; `None` for other functions.
+    pub(super) fn receiver(&mut self, scope: Scope, group: GroupId, node: &Node) -> Option<Param> {
+        let (index, _) = scope.trees.object(group)?;
+        let name = scope.trees.receiver(group)?;
+        let use_ = node.text_of("object");
+        let place = node.get("object").unwrap_or(node);
+        Some(Param {
+            name: At { value: name.clone(), span: place.span },
+            c_name: None,
+            python_name: None,
+            ty: Ty::Named(TypeId { interface: scope.id, index }),
+            dir: Direction::In,
+            space: None,
+            length: None,
+            lent: false,
+            nullable: false,
+            by_pointer: false,
+            role: if use_ == Some("releases") { Role::Destroys } else { Role::Uses },
+            of: None,
+            held: None,
+            context_of: None,
+            is_status: false,
+            failure: 0,
+            constness: Some(use_ == Some("reads")),
+            is_array_mutable: false,
+            upstream: None,
+            c_type: None,
+            holds: None,
+            absent: None,
+            availability: Availability::default(),
+            doc: Prose::new(vec![(Part::All, format!("The {}.", name.replace('_', " ")))], false),
+            places: Places::of(place.span, place),
+        })
     }
 
     /// Lowers a result, which has the syntax of an `in` parameter.
@@ -95,6 +136,12 @@ impl Lowerer<'_> {
             upstream: text(node, "upstream"),
             c_type: text(node, "c_type"),
             availability: self.availability(scope, node),
+            holds: match node.text_of("holds") {
+                Some("release") => Some(Holds::Release),
+                Some("size") => Some(Holds::Size),
+                Some("owner") => Some(Holds::Owner),
+                _ => None,
+            },
             absent: node.get("absent").and_then(|node| self.absent(scope, node)),
             doc: parts(node.get("doc"), false),
             places: Places::of(name.span, node),

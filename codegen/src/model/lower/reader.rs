@@ -3,6 +3,8 @@
 use std::collections::BTreeSet;
 use std::io;
 
+use heck::ToSnakeCase;
+
 use super::names;
 use crate::diagnostic::{Code, Diagnostic, Diagnostics, nearest};
 use crate::grammar;
@@ -45,6 +47,19 @@ impl InterfaceTrees {
         self.groups.iter().enumerate().flat_map(move |(index, (_, group))| {
             group.items_of(key).iter().map(move |node| (GroupId(index), node))
         })
+    }
+
+    /// Returns the object whose functions a group describes: the index of its type, and its entry.
+    pub(super) fn object(&self, group: GroupId) -> Option<(usize, &Node)> {
+        let mut types = self.entries("types").enumerate();
+        types.find_map(|(index, (of, node))| {
+            (of == group && node.text_of("kind") == Some("object")).then_some((index, node))
+        })
+    }
+
+    /// Returns the name of the parameter that each function of a group has for its object.
+    pub(super) fn receiver(&self, group: GroupId) -> Option<String> {
+        Some(self.object(group)?.1.text_of("name")?.to_snake_case())
     }
 
     /// Returns the parameters of a function: those of its group, then its own.

@@ -20,7 +20,7 @@ impl Lowerer<'_> {
                 .map(|node| Block {
                     name: prose(node, "block"),
                     fields: self
-                        .params(scope, node.entries_of("fields").iter())
+                        .params(scope, None, node.entries_of("fields").iter())
                         .into_iter()
                         .map(|param| TableField { param, size: 0, align: 1 })
                         .collect(),

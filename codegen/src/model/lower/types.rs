@@ -3,8 +3,8 @@
 use super::{Lowerer, Namespace, Scope, flag, name, parts, prose, text};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::model::{
-    ComputeKind, EnumForm, EnumValue, GroupId, HandleForm, InterfaceId, Meaning, Places, Representation, Ty,
-    Type, TypeId, TypeKind,
+    ComputeKind, EnumForm, EnumValue, GroupId, HandleForm, InterfaceId, Meaning, Object, ObjectTable, Places,
+    Representation, Ty, Type, TypeId, TypeKind,
 };
 use crate::source::At;
 use crate::yaml::Node;
@@ -99,10 +99,10 @@ impl Lowerer<'_> {
                 anonymous: flag(node, "anonymous"),
                 is_union: flag(node, "union"),
                 is_unnamed: flag(node, "unnamed"),
-                fields: self.params(scope, node.entries_of("fields").iter()),
+                fields: self.params(scope, None, node.entries_of("fields").iter()),
             },
             "callback" => TypeKind::Callback {
-                params: self.params(scope, node.entries_of("params").iter()),
+                params: self.params(scope, None, node.entries_of("params").iter()),
                 result: node
                     .get("result")
                     .filter(|result| !result.entries().is_empty())
@@ -111,26 +111,43 @@ impl Lowerer<'_> {
             },
             _ => TypeKind::Handle {
                 form: match (node.get("by"), node.get("tag")) {
+                    _ if kind == "object" => HandleForm::Pointee(tag()),
                     (Some(_), _) => HandleForm::Pointee(tag()),
                     (None, Some(_)) => HandleForm::Tagged(tag()),
                     (None, None) => HandleForm::Void,
                 },
-                is_const: node.get("const").and_then(Node::bool) != Some(false),
+                is_const: kind != "object" && node.get("const").and_then(Node::bool) != Some(false),
                 const_name: text(node, "c_const"),
                 null: text(node, "null"),
                 orders: flag(node, "orders"),
+                object: (kind == "object").then(|| Box::new(self.object(scope, node))),
             },
+        }
+    }
+
+    fn object(&mut self, scope: Scope, node: &Node) -> Object {
+        Object {
+            head: self.params(scope, None, node.entries_of("head").iter()),
+            tail: self.params(scope, None, node.entries_of("tail").iter()),
+            is_by_hand: flag(node, "by_hand"),
+            inner: node.get("functions").and_then(|node| {
+                Some(ObjectTable { c_name: text(node, "struct")?, member: text(node, "member")? })
+            }),
         }
     }
 
     /// Checks that a type has only the keys of its kind.
     fn check_sections(&mut self, node: &Node, kind: &str) {
-        let sections: [(&str, &[&str]); 16] = [
+        let sections: [(&str, &[&str]); 20] = [
             ("tag", &["handle", "id"]),
+            ("head", &["object"]),
+            ("tail", &["object"]),
+            ("functions", &["object"]),
+            ("by_hand", &["object"]),
             ("by", &["handle"]),
             ("const", &["handle"]),
             ("c_const", &["handle"]),
-            ("null", &["handle"]),
+            ("null", &["handle", "object"]),
             ("orders", &["handle"]),
             ("field", &["id"]),
             ("flags", &["enum"]),
@@ -148,7 +165,7 @@ impl Lowerer<'_> {
             let belongs = kinds.contains(&kind);
             if let Some((key, _)) = given
                 && !belongs
-                && ["handle", "id", "enum", "struct", "callback"].contains(&kind)
+                && ["handle", "object", "id", "enum", "struct", "callback"].contains(&kind)
             {
                 let message = format!("a type of kind `{kind}` cannot have the key `{section}`");
                 Diagnostic::new(Code::UnknownKey, key.span, message)

@@ -8,12 +8,17 @@ use crate::emit::rust::context::Context;
 use crate::emit::rust::doc::doc;
 use crate::emit::rust::method::form::{Form, Output};
 use crate::emit::rust::names;
-use crate::emit::rust::types::api_type::{is_by_pointer, value};
+use crate::emit::rust::types::api_type::{is_by_pointer, status_type, type_path, value};
 use crate::emit::rust::types::raw_types::{convention, raw_param, raw_result};
-use crate::model::{Direction, Function, Param, ResultKind, Ty, TypeKind};
+use crate::model::{Direction, ErrorObject, Function, Param, ResultKind, Ty, TypeKind};
 
 /// Emits the list of the functions, from which the macro `import_functions` makes the struct and its methods.
 pub fn emit(context: Context, libraries: &[String]) -> TokenStream {
+    let unit = quote!(;);
+    list(context, libraries, &unit)
+}
+
+fn list(context: Context, libraries: &[String], state: &TokenStream) -> TokenStream {
     let name = names::symbol(&context.interface.trait_name);
     let docs = doc(&context.interface.summary, &context.interface.doc);
     let functions = context.interface.functions.iter().map(|function| declaration(context, function));
@@ -29,12 +34,154 @@ pub fn emit(context: Context, libraries: &[String]) -> TokenStream {
         {
             #docs
             #unwinds
-            pub struct #name;
+            pub struct #name #state
             type Failure = Error;
             const LIBRARIES: &'static [&'static str] = &[#(#libraries),*];
             unsafe extern #convention { #(#functions)* }
         }
     }
+}
+
+/// Emits the list of the functions of a host's table, and the function that reads their addresses from the table.
+pub fn of_table(context: Context) -> TokenStream {
+    let interface = context.interface;
+    // The functions of error objects may be in another table, which then also states the release.
+    let host = interface.host_error.map(|host| {
+        let host = &context.spec.interfaces[host.0];
+        let (module, name) = (host.ident(), names::trait_of(host));
+        quote!(&'static #module::#name)
+    });
+    let has_releases = !interface.releases.is_empty();
+    let state = match &host {
+        Some(host) => Some((quote!(host), host.clone())),
+        None => has_releases.then(|| (quote!(release), quote!(Release))),
+    };
+    let member = state.as_ref().map_or_else(|| quote!(;), |(name, ty)| quote!({ #name: #ty }));
+    let imports = list(context, &[], &member);
+    let name = names::symbol(&interface.trait_name);
+    let slots: Vec<TokenStream> = (interface.functions.iter())
+        .filter_map(|function| {
+            let symbol = proc_macro2::Literal::byte_string(function.c_name.as_bytes());
+            let slot = names::number(function.slot?);
+            let since = function.availability.since.map(|since| {
+                let since = names::variant_of(interface, since);
+                quote!(if release >= Release::#since)
+            });
+            Some(quote! { #symbol #since => #slot, })
+        })
+        .collect();
+    let (parameter, argument) = state.map(|(name, ty)| (quote!(, #name: #ty), quote!(#name,))).unzip();
+    let release = host.as_ref().filter(|_| has_releases).map(|_| quote!(let release = host.release();));
+    let of_release = if has_releases { " of a release: the functions of newer ones are absent" } else { "" };
+    let docs = format!(" Reads the functions from a table of the host{of_release}.");
+    let absent = has_releases.then(|| absent(context));
+    let refused = match (interface.error, &host) {
+        (Some(error), _) => Some(refused(context, error)),
+        (None, Some(_)) => Some(quote! {
+            fn refused(&self, function: &'static str, object: *mut ::core::ffi::c_void) -> ::core::option::Option<Error> {
+                self.host.refused(function, object)
+            }
+        }),
+        (None, None) => None,
+    };
+    quote! {
+        #imports
+
+        impl #name {
+            #[doc = #docs]
+            ///
+            /// # Safety
+            /// `table` is the host's, is as long as the release says, and stays as long as this struct is used.
+            pub unsafe fn of_table(table: *const ::core::ffi::c_void #parameter) -> Self {
+                #release
+                let slot = |name: &::core::ffi::CStr| -> ::core::option::Option<usize> {
+                    ::core::option::Option::Some(match name.to_bytes() {
+                        #(#slots)*
+                        _ => return ::core::option::Option::None,
+                    })
+                };
+                __comment!("SAFETY: the caller promises the length of the table, and that its functions have the signatures of the spec.");
+                unsafe {
+                    Self::load(#argument |name| match slot(name) {
+                        ::core::option::Option::Some(slot) => {
+                            table.cast::<*mut ::core::ffi::c_void>().add(slot).read()
+                        }
+                        ::core::option::Option::None => ::core::ptr::null_mut(),
+                    })
+                }
+            }
+
+            #absent
+            #refused
+        }
+    }
+}
+
+/// Emits the release that the functions are of, and the function that makes the error for an absent one.
+fn absent(context: Context) -> TokenStream {
+    let newer = context.interface.functions.iter().filter_map(|function| {
+        let (name, since) = (&function.name.value, function.availability.since?);
+        let since = &context.interface.releases[since.0].name.value;
+        Some(quote! { #name => #since, })
+    });
+    let (title, status) = (&context.interface.title, status_type(context));
+    let release = match context.interface.host_error {
+        Some(_) => quote!(self.host.release()),
+        None => quote!(self.release),
+    };
+    let newer: Vec<TokenStream> = newer.collect();
+    let absent = if newer.is_empty() {
+        quote!(Error::unsupported(function))
+    } else {
+        quote! {
+            let since = match function {
+                #(#newer)*
+                _ => return Error::unsupported(function),
+            };
+            let message = ::std::format!("`{function}` is in {} since {since}, and this is {}", #title, self.release().name());
+            Error::new(<#status as ::tenon::StatusCode>::UNSUPPORTED, message)
+        }
+    };
+    quote! {
+        /// Returns the release whose functions these are.
+        pub fn release(&self) -> Release {
+            #release
+        }
+
+        #[cold]
+        fn absent(&self, function: &'static str) -> Error {
+            #absent
+        }
+    }
+}
+
+/// Emits the function that reads an error object of the host and destroys it.
+fn refused(context: Context, error: ErrorObject) -> TokenStream {
+    let [code, message, destroy] =
+        [error.code, error.message, error.destroy].map(|id| context.interface.function(id).ident());
+    let (handle, status) = (type_path(context, error.ty), status_type(context));
+    quote! {
+        /// Returns the error of a call that returned an error object, which it destroys; `None` for null.
+        #[doc(hidden)]
+        pub fn refused(&self, function: &'static str, object: *mut ::core::ffi::c_void) -> ::core::option::Option<Error> {
+            if object.is_null() {
+                return ::core::option::Option::None;
+            }
+            let object = #handle::from_raw(object.cast());
+            __comment!("SAFETY: the host returned the object, and it is destroyed once, when its text has been copied.");
+            unsafe {
+                let status = self.#code(object).unwrap_or(<#status as ::tenon::StatusCode>::INTERNAL);
+                let message = self.#message(object).ok();
+                let error = ::tenon::support::answered(function, status, message);
+                let _ = self.#destroy(object);
+                ::core::option::Option::Some(error)
+            }
+        }
+    }
+}
+
+fn symbol(function: &Function) -> std::ffi::CString {
+    std::ffi::CString::new(function.c_name.as_str()).unwrap_or_default()
 }
 
 /// Emits `unsafe fn name(&self, …) -> Result<…>`, without a body.
@@ -60,8 +207,11 @@ pub fn signature(context: Context, function: &Function) -> TokenStream {
 fn declaration(context: Context, function: &Function) -> TokenStream {
     let docs = doc(&function.summary, &function.doc);
     let (name, output) = (function.ident(), raw_result(context, function));
-    let symbol = std::ffi::CString::new(function.c_name.as_str()).unwrap_or_default();
+    let symbol = symbol(function);
     let mode = match &function.result {
+        ResultKind::Status if context.spec.error_type(context.interface).is_some() => {
+            quote!(, checked(object))
+        }
         ResultKind::Status => quote!(, checked),
         ResultKind::Value(result) => {
             let becomes = is_safe_value(context, result).then(|| address(context, result));
@@ -99,6 +249,8 @@ fn declaration(context: Context, function: &Function) -> TokenStream {
 fn address(context: Context, param: &Param) -> Option<TokenStream> {
     let ty = value(context, param.ty, param.space);
     match (param.ty, context.spec.kind(param.ty)) {
+        // An object is passed by its address.
+        _ if context.spec.object(param.ty).is_some() => None,
         (_, Some(TypeKind::Handle { .. })) => {
             let is_const =
                 context.spec.const_handle_name(param).is_some() || context.spec.points_to_const(param);
@@ -117,7 +269,7 @@ fn pointee(pointer: TokenStream) -> TokenStream {
 /// Returns true if a parameter of a function with a status is one of its results: a value that it always writes.
 fn is_yielded(context: Context, function: &Function, param: &Param, form: &Form) -> bool {
     let is_value = *form == Form::Output(Output::Value)
-        && param.ty != Ty::String
+        && (param.ty != Ty::String || param.lent)
         && !matches!(context.spec.kind(param.ty), Some(TypeKind::Id { .. }));
     matches!(function.result, ResultKind::Status) && is_value && !param.nullable
 }
@@ -139,6 +291,7 @@ fn one_or_tuple(items: Vec<TokenStream>) -> TokenStream {
 fn is_safe_value(context: Context, param: &Param) -> bool {
     let is_pointer_handle = matches!(context.spec.kind(param.ty), Some(kind) if is_by_pointer(kind));
     param.length.is_none()
+        && context.spec.object(param.ty).is_none()
         && match context.spec.kind(param.ty) {
             Some(TypeKind::Handle { .. }) => is_pointer_handle || param.dir == Direction::In,
             _ => false,

@@ -129,6 +129,8 @@ fn constant_value(context: Context, param: &Param, output: &Output, constant: Co
         Output::Vec(_) => quote!(::std::vec::Vec::new()),
         Output::Text(_) => quote!(::std::string::String::new()),
         Output::Lent { .. } => quote!(::tenon::Lent::EMPTY),
+        Output::Object => quote!(::core::option::Option::None),
+        Output::Objects { .. } => quote!(::std::vec::Vec::new()),
     }
 }
 

@@ -6,6 +6,7 @@ use quote::quote;
 use crate::emit::rust::context::Context;
 use crate::emit::rust::names;
 use crate::emit::rust::types::api_type::value;
+use crate::emit::rust::types::raw_types::raw_param;
 pub use crate::model::{Form, Output};
 use crate::model::{Function, InterfaceKind, Length, Param, ParamId, ResultKind, Ty, TypeKind};
 
@@ -18,7 +19,10 @@ pub fn parameter_type(context: Context, param: &Param, form: &Form) -> Option<To
         if param.nullable { quote!(::core::option::Option<#ty>) } else { ty }
     };
     Some(match form {
-        Form::Carried(_) | Form::Output(_) => return None,
+        Form::Carried(_) | Form::Output(_) | Form::Receiver { is_passed: false } => return None,
+        Form::Receiver { is_passed: true } => raw_param(context, param),
+        Form::Object if is_null_object(context, param) => quote!(::core::option::Option<&dyn #plain>),
+        Form::Object => quote!(&dyn #plain),
         Form::Value => plain,
         Form::InOut => quote!(&mut #plain),
         Form::Bytes { mutable, .. } => optional(reference(*mutable, quote!([u8]))),
@@ -28,6 +32,18 @@ pub fn parameter_type(context: Context, param: &Param, form: &Form) -> Option<To
         Form::StructRef { mutable } => optional(reference(*mutable, plain)),
         Form::Callback { .. } => optional(plain),
     })
+}
+
+/// Returns the type of an object that a method makes; `is_optional` if it may make none.
+fn made_type(context: Context, param: &Param, is_optional: bool) -> TokenStream {
+    let object = value(context, param.ty, param.space);
+    let made = quote!(::std::boxed::Box<dyn #object>);
+    if is_optional { quote!(::core::option::Option<#made>) } else { made }
+}
+
+/// Returns true if an object that is passed or returned may be null.
+pub fn is_null_object(context: Context, param: &Param) -> bool {
+    param.nullable || context.spec.has_null(param.ty)
 }
 
 /// Returns the type of a value, or of an array element.
@@ -60,6 +76,8 @@ pub fn output_type(context: Context, param: &Param, output: &Output) -> TokenStr
         Output::Vec(_) => quote!(::std::vec::Vec<#plain>),
         Output::Text(_) => quote!(::std::string::String),
         Output::Lent { .. } => quote!(::tenon::Lent<#plain>),
+        Output::Object => made_type(context, param, context.spec.has_null(param.ty)),
+        Output::Objects { .. } => quote!(::std::vec::Vec<::std::boxed::Box<dyn #plain>>),
     }
 }
 
@@ -102,6 +120,12 @@ pub fn is_fallible(context: Context, function: &Function) -> bool {
     }
 }
 
+/// Returns true if a function returns an object that it makes.
+pub fn makes_object(context: Context, function: &Function) -> bool {
+    let made = function.result.value().filter(|_| function.is_of_object);
+    made.is_some_and(|made| context.spec.object(made.ty).is_some())
+}
+
 /// Returns the type in the `Result` of a trait method.
 pub fn result_type(context: Context, function: &Function) -> TokenStream {
     if function.question.is_some() {
@@ -114,7 +138,12 @@ pub fn result_type(context: Context, function: &Function) -> TokenStream {
                 let text = quote!(::std::borrow::Cow<'static, ::core::ffi::CStr>);
                 if result.nullable { quote!(::core::option::Option<#text>) } else { text }
             }
+            // The text of an object lives as long as the object.
+            Ty::String if function.is_of_object => quote!(&::core::ffi::CStr),
             Ty::String => quote!(&'static ::core::ffi::CStr),
+            _ if makes_object(context, function) => {
+                made_type(context, result, is_null_object(context, result))
+            }
             ty => value(context, ty, result.space),
         };
     }

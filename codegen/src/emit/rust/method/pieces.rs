@@ -5,7 +5,7 @@
 use proc_macro2::{Delimiter, Ident, TokenStream, TokenTree};
 use quote::{format_ident, quote};
 
-use super::form::{Form, Output, element, outputs};
+use super::form::{Form, Output, element, is_null_object, outputs};
 use crate::emit::rust::context::Context;
 use crate::emit::rust::names;
 use crate::emit::rust::types::api_type::{is_by_pointer, value};
@@ -48,6 +48,7 @@ pub fn safety() -> TokenStream {
 pub fn is_unsafe(context: Context, function: &Function, param: &Param, form: &Form) -> bool {
     match form {
         Form::Carried(_) => false,
+        Form::Value if function.releases.is_some() => true,
         Form::Value => {
             let has_read_length =
                 matches!(&param.length, Some(Length::Bytes(extent)) if is_read(function, extent));
@@ -73,6 +74,18 @@ pub fn prepare(
         |read: &str| if param.nullable { format_ident!("{read}_or_null") } else { names::symbol(read) };
     match form {
         Form::Carried(_) => TokenStream::new(),
+        Form::Receiver { .. } => {
+            let kind = value(context, param.ty, None);
+            quote! { let __object = ::tenon::support::object::<_, dyn #kind>(#text, #name)?; }
+        }
+        Form::Object => {
+            let kind = value(context, param.ty, None);
+            if is_null_object(context, param) {
+                quote! { let #name = ::tenon::support::given_object_or_null::<_, dyn #kind>(#text, #name)?; }
+            } else {
+                quote! { let #name = ::tenon::support::given_object::<_, dyn #kind>(#text, #name)?; }
+            }
+        }
         Form::Value => value_of(context, function, param, report),
         Form::InOut => {
             let place = names::place(&param.name.value);
@@ -200,7 +213,7 @@ pub fn write_back(context: Context, param: &Param, form: &Form) -> Option<TokenS
 pub fn argument(param: &Param, form: &Form) -> Option<TokenStream> {
     let name = param.ident();
     match form {
-        Form::Carried(_) | Form::Output(_) => None,
+        Form::Carried(_) | Form::Output(_) | Form::Receiver { is_passed: false } => None,
         Form::InOut => Some(quote!(&mut #name)),
         _ => Some(quote!(#name)),
     }
@@ -248,6 +261,14 @@ pub fn write_output(
                 ::tenon::support::write_elements #beside(#text, #place.cast::<#element>(), &#results, (#counted, __expected))?;
             }
         }
+        Output::Object => {
+            let made = make_object(results, context.spec.has_null(param.ty));
+            quote! { #place.write(#made); }
+        }
+        Output::Objects { count } => {
+            let number = names::snake(count);
+            quote! { __object.make_all((#text, #place), (#count, #number), #results)?; }
+        }
         Output::Lent { count } => {
             let count_place = names::snake(count);
             quote! {
@@ -264,6 +285,15 @@ pub fn write_output(
         quote! { if !#place.is_null() { #write } }
     } else {
         write
+    }
+}
+
+/// Makes an object of the ABI from the value that implements it.
+pub fn make_object(value: &TokenStream, is_optional: bool) -> TokenStream {
+    if is_optional {
+        quote!(#value.map_or(::core::ptr::null_mut(), |made| __object.make(made)))
+    } else {
+        quote!(__object.make(#value))
     }
 }
 

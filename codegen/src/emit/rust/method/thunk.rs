@@ -7,7 +7,7 @@ use quote::{format_ident, quote};
 use super::error_object;
 use super::form::{self, Output, is_fallible};
 use super::pieces::{
-    Report, argument, is_unsafe, prepare, results, safety, to_raw, write_back, write_output,
+    Report, argument, is_unsafe, make_object, prepare, results, safety, to_raw, write_back, write_output,
 };
 use crate::emit::rust::context::Context;
 use crate::emit::rust::names;
@@ -151,7 +151,7 @@ pub fn body(
             quote! { #before #call }
         }
         (ResultKind::Value(result), _) => {
-            let value = returned(context, result);
+            let value = returned(context, function, result);
             quote! {
                 #before
                 let __returned = #call #question_mark;
@@ -178,7 +178,8 @@ pub fn body(
 
 /// Returns true if a fallible method returns the same value as the ABI.
 fn returns_as_is(context: Context, function: &Function, result: &Param) -> bool {
-    let is_converted = matches!(result.ty, Ty::String | Ty::Pointer)
+    let is_converted = form::makes_object(context, function)
+        || matches!(result.ty, Ty::String | Ty::Pointer)
         || matches!(context.spec.kind(result.ty), Some(kind) if !matches!(kind, TypeKind::Enum { .. } | TypeKind::Struct { .. }));
     is_fallible(context, function) && !is_converted
 }
@@ -189,7 +190,10 @@ fn is_lifecycle(context: Context, function: &Function) -> bool {
 }
 
 /// Converts the result of the method to that of the ABI.
-fn returned(context: Context, result: &Param) -> TokenStream {
+fn returned(context: Context, function: &Function, result: &Param) -> TokenStream {
+    if form::makes_object(context, function) {
+        return make_object(&quote!(__returned), form::is_null_object(context, result));
+    }
     let raw = to_raw(context, result, &quote!(__returned));
     match result.ty {
         Ty::String if form::keeps_failures(context) => {

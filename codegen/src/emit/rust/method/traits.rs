@@ -25,8 +25,12 @@ pub fn emit(context: Context) -> TokenStream {
 pub fn of_group(context: Context, id: GroupId) -> TokenStream {
     let interface = context.interface;
     let group = &interface.groups[id.0];
-    let name = names::symbol(&interface.group_trait(group));
-    let methods = of_functions(context, &name, &doc(&group.summary, &group.doc), interface.methods_in(id));
+    let name = names::symbol(&interface.group_trait(id));
+    let docs = match interface.object_in(id) {
+        Some((ty, _)) => doc(&ty.summary, &ty.doc),
+        None => doc(&group.summary, &group.doc),
+    };
+    let methods = of_functions(context, &name, &docs, interface.methods_in(id));
     let structs = interface.methods_in(id).filter_map(|function| output_struct(context, function));
     quote! { #methods #(#structs)* }
 }
@@ -38,7 +42,7 @@ pub fn sum(context: Context) -> TokenStream {
     let parts: Vec<Ident> = interface
         .trait_groups()
         .into_iter()
-        .map(|(_, group)| names::symbol(&interface.group_trait(group)))
+        .map(|(id, _)| names::symbol(&interface.group_trait(id)))
         .collect();
     quote! {
         #docs
@@ -67,12 +71,20 @@ fn of_functions<'a>(
         quote! { #[allow(unused_variables, reason = "a default method may ignore its arguments")] }
     });
     let methods = functions.iter().map(|function| method(context, function));
+    let provides = matches!(context.interface.kind, InterfaceKind::Objects).then(|| {
+        quote! {
+            /// Returns true if the implementation has the method of this name: a host sees the others as absent. The attribute
+            /// `tenon::object` writes it.
+            fn provides(&self, method: &str) -> bool;
+        }
+    });
     quote! {
         #docs
         #many
         #unused
         pub trait #name: ::core::marker::Send + ::core::marker::Sync + 'static {
             #(#methods)*
+            #provides
         }
     }
 }
@@ -87,15 +99,16 @@ pub fn signature(context: Context, function: &Function) -> TokenStream {
 
 /// Returns true if the trait has a body for a method: one that refuses, or a fallback.
 fn has_default(context: Context, function: &Function) -> bool {
+    let is_of_object = matches!(context.interface.kind, InterfaceKind::Objects);
     default_fallback(context, function).is_some()
-        || (function.is_optional() && is_fallible(context, function))
+        || (function.is_optional() && (is_of_object || is_fallible(context, function)))
 }
 
 /// Returns the fallback that is the body of a method. Nothing records which functions an export lacks, and a function that
 /// cannot fail cannot refuse.
 fn default_fallback<'a>(context: Context, function: &'a Function) -> Option<&'a Fallback> {
-    let is_export = matches!(context.interface.kind, InterfaceKind::Export);
-    function.fallback.as_ref().filter(|_| is_export || !is_fallible(context, function))
+    let is_body = matches!(context.interface.kind, InterfaceKind::Export | InterfaceKind::Objects);
+    function.fallback.as_ref().filter(|_| is_body || !is_fallible(context, function))
 }
 
 fn method(context: Context, function: &Function) -> TokenStream {
@@ -117,12 +130,13 @@ fn method(context: Context, function: &Function) -> TokenStream {
         return quote! { #docs #signature; };
     }
     let name = &function.name.value;
-    quote! {
-        #docs
-        #signature {
-            ::core::result::Result::Err(Error::unsupported(#name))
-        }
-    }
+    let body = if is_fallible(context, function) {
+        quote!(::core::result::Result::Err(Error::unsupported(#name)))
+    } else {
+        // A host does not see it.
+        quote!(::core::unimplemented!(#name))
+    };
+    quote! { #docs #signature { #body } }
 }
 
 /// Returns the rest of a method's documentation.
@@ -135,7 +149,7 @@ fn details(context: Context, function: &Function) -> String {
         (!param.doc.is_empty()).then(|| format!("- `{}`: {}", param.name.value, param.doc.replace('\n', " ")))
     };
     let given = |(param, form): (&Param, &Form)| match form {
-        Form::Carried(_) | Form::Output(_) => None,
+        Form::Carried(_) | Form::Output(_) | Form::Receiver { is_passed: false } => None,
         _ => entry(param),
     };
     text += &listed("Arguments", function.formed().filter_map(given).collect());
@@ -148,6 +162,8 @@ fn details(context: Context, function: &Function) -> String {
     });
     text += &listed("Status", errors.collect());
     text += match function.need {
+        Need::Load if function.is_of_object => "\n\nRequired: a host refuses an object without it.",
+        Need::Use if function.is_of_object => "\n\nRequired: a host misbehaves without it.",
         Need::Load => "\n\nRequired: a host refuses a plugin without it.",
         Need::Use => "\n\nRequired: a host loads a plugin without it, and then misbehaves.",
         Need::Optional => "\n\nOptional.",
@@ -183,7 +199,9 @@ fn output_struct(context: Context, function: &Function) -> Option<TokenStream> {
 pub fn signature_text(spec: &Spec, interface: &Interface, function: &Function) -> String {
     let context = Context { spec, interface };
     let tokens = match interface.kind {
-        crate::model::InterfaceKind::Import { .. } => import::signature(context, function),
+        InterfaceKind::Import { .. } | InterfaceKind::HostTable { .. } => {
+            import::signature(context, function)
+        }
         _ => signature(context, function),
     };
     text::signature::text(tokens)

@@ -77,7 +77,8 @@ fn role(context: Context, function: &Function, param: &Param, form: &Form) -> Op
     Some(match form {
         Form::Value | Form::InOut if !is_in_words => quote!(unseen),
         Form::Value if param.ty == Ty::String => quote!(lent),
-        Form::Value => return None,
+        // Only objects have a receiver among their parameters, and make others.
+        Form::Value | Form::Receiver { .. } | Form::Object => return None,
         Form::InOut if param.ty == Ty::String => quote!(unseen),
         Form::InOut => quote!(changed),
         Form::Bytes { len, .. } | Form::Slice { len, .. } => match len {

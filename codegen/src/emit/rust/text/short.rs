@@ -13,7 +13,7 @@ use super::comments::{self, map_group};
 use crate::emit::rust::names;
 
 /// Names of the prelude, with their absolute paths.
-const PRELUDE: [(&str, &str); 12] = [
+const PRELUDE: [(&str, &str); 13] = [
     ("core::option::Option::Some", "Some"),
     ("core::option::Option::None", "None"),
     ("core::option::Option", "Option"),
@@ -25,6 +25,7 @@ const PRELUDE: [(&str, &str); 12] = [
     ("core::marker::Sized", "Sized"),
     ("core::mem::size_of", "size_of"),
     ("std::string::String", "String"),
+    ("std::boxed::Box", "Box"),
     ("std::vec::Vec", "Vec"),
 ];
 

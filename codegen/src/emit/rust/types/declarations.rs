@@ -38,6 +38,8 @@ fn emit_type(context: Context, ty: &Type) -> TokenStream {
     let name = names::symbol(&ty.name.value);
     let doc = doc(&ty.summary, &ty.doc);
     match &ty.kind {
+        // Its name is that of the trait.
+        TypeKind::Handle { object: Some(_), .. } => TokenStream::new(),
         TypeKind::Handle { null, .. } => {
             let c_name = names::symbol(&ty.c_name);
             let null_doc = match null {

@@ -6,14 +6,14 @@ use quote::quote;
 
 use super::api_type::scalar;
 use super::layout::{Member, layout_struct};
-use super::raw_types::{ffi_path, raw_element, raw_param};
+use super::raw_types::{ffi_path, function_pointer, raw_element, raw_param};
 use crate::emit::rust::context::Context;
 use crate::emit::rust::doc::{doc, field_doc, field_text};
 use crate::emit::rust::names;
 use crate::emit::rust::table::signature;
 use crate::model::abi;
 use crate::model::{
-    Extension, Extent, HandleForm, Length, Param, Release, ReleaseId, Type, TypeId, TypeKind,
+    Extension, Extent, HandleForm, Length, Object, Param, Release, ReleaseId, Type, TypeId, TypeKind,
 };
 
 /// Emits the start of the module `ffi`, and its content.
@@ -47,6 +47,7 @@ fn emit_type(context: Context, ty: &Type) -> TokenStream {
     let c_name = names::symbol(&ty.c_name);
     let docs = doc(&ty.summary, "");
     match &ty.kind {
+        TypeKind::Handle { object: Some(object), .. } => emit_object(context, ty, object),
         TypeKind::Handle { form, const_name, .. } => {
             let Some(tag) = form.tag().map(names::symbol) else {
                 return quote! { #docs pub type #c_name = *mut ::core::ffi::c_void; };
@@ -132,6 +133,67 @@ fn emit_struct(context: Context, ty: &Type, fields: &[Param], release: Option<Re
     });
     let members: Vec<Member> = members.collect();
     layout_struct(&names::symbol(&ty.c_name), &doc(&ty.summary, &ty.doc), &members, layout.size)
+}
+
+/// Emits the struct of an object as the newest release has it. Releases only add members at its end.
+fn emit_object(context: Context, ty: &Type, object: &Object) -> TokenStream {
+    let newest = context.interface.newest();
+    let layout = abi::object_layout(context.spec, context.interface, (ty, object), newest);
+    let name = names::symbol(&ty.c_name);
+    let (mut members, mut functions) = (Vec::new(), Vec::new());
+    for member in &layout.members {
+        match &member.kind {
+            abi::MemberKind::Function(id) => {
+                let function = context.interface.function(*id);
+                functions.push((
+                    member.offset,
+                    Member {
+                        name: names::snake(&function.c_name),
+                        ty: option_of(&function_pointer(context, function, newest)),
+                        docs: function.summary.clone(),
+                        offset: None,
+                    },
+                ));
+            }
+            abi::MemberKind::Field(block, field) => {
+                let field = if *block == 0 { &object.head[*field] } else { &object.tail[*field] };
+                members.push(Member {
+                    name: field.ident(),
+                    ty: field_type(context, field),
+                    docs: field_text(field),
+                    offset: Some(member.offset),
+                });
+            }
+            abi::MemberKind::Size | abi::MemberKind::Reserved(..) => {}
+        }
+    }
+    let place = members
+        .iter()
+        .take_while(|member| functions.first().is_some_and(|(first, _)| member.offset < Some(*first)))
+        .count();
+    let (first, size) = (functions.first().map(|(offset, _)| *offset), functions.len() as u64 * abi::POINTER);
+    let inner = object.inner.as_ref().map(|inner| {
+        let relative = functions
+            .drain(..)
+            .map(|(offset, member)| Member { offset: first.map(|first| offset - first), ..member });
+        let relative: Vec<Member> = relative.collect();
+        let struct_ = names::symbol(&inner.c_name);
+        let docs = format!("The functions of `{}`", ty.c_name);
+        members.insert(
+            place,
+            Member {
+                name: names::snake(&inner.member),
+                ty: quote!(#struct_),
+                docs: docs.clone(),
+                offset: first,
+            },
+        );
+        layout_struct(&struct_, &doc(&docs, ""), &relative, size)
+    });
+    let functions = functions.into_iter().map(|(offset, member)| Member { offset: Some(offset), ..member });
+    members.splice(place..place, functions);
+    let outer = layout_struct(&name, &doc(&ty.summary, &ty.doc), &members, layout.size);
+    quote! { #inner #outer }
 }
 
 fn emit_union(context: Context, ty: &Type, fields: &[Param]) -> TokenStream {

@@ -29,18 +29,18 @@ pub fn raw_inputs(context: Context, function: &Function, release: Option<Release
     }
 }
 
-/// Returns `"C"`, or `"C-unwind"` if calls may throw C++ exceptions. A plugin that fills a table may throw one although
+/// Returns `"C"`, or `"C-unwind"` if calls may throw C++ exceptions. A plugin that fills a table or an object may throw one although
 /// the interface forbids it: only with `"C-unwind"` can its caller say which function it was.
 pub fn convention(context: Context) -> &'static str {
-    if context.interface.unwinds || context.interface.table().is_some() { "C-unwind" } else { "C" }
+    if context.interface.unwinds || context.interface.kind.is_filled() { "C-unwind" } else { "C" }
 }
 
 /// Returns the return type of a function in the ABI, with its arrow.
 pub fn raw_result(context: Context, function: &Function) -> TokenStream {
     match &function.result {
         ResultKind::Status => match context.interface.status {
-            Some(_) if context.interface.error.is_some() => {
-                let object = context.interface.error.map(|error| raw_handle(context, error.ty));
+            Some(_) if context.spec.error_type(context.interface).is_some() => {
+                let object = raw_error(context);
                 quote!(-> #object)
             }
             Some(status) => {
@@ -57,6 +57,11 @@ pub fn raw_result(context: Context, function: &Function) -> TokenStream {
     }
 }
 
+/// Returns the raw type of the error object that functions return.
+pub fn raw_error(context: Context) -> Option<TokenStream> {
+    context.spec.error_type(context.interface).map(|ty| raw_handle(context, ty))
+}
+
 /// Returns the raw type of a handle.
 fn raw_handle(context: Context, id: TypeId) -> TokenStream {
     let path = ffi_path(context, id);
@@ -67,7 +72,7 @@ fn raw_handle(context: Context, id: TypeId) -> TokenStream {
 pub fn raw_written(context: Context, param: &Param) -> TokenStream {
     let element = raw_element(context, param);
     match param.ty {
-        _ if param.lent => quote!(*const #element),
+        _ if param.is_lent_list() => quote!(*const #element),
         Ty::Pointer => quote!(*mut ::core::ffi::c_void),
         _ => element,
     }
@@ -93,7 +98,7 @@ pub fn raw_param(context: Context, param: &Param) -> TokenStream {
         Passing::Text { is_const } => pointer(is_const, character),
         Passing::TextPlace { is_const } => pointer(false, pointer(is_const, character)),
         Passing::Object { is_const } => pointer(is_const, named(context, param)),
-        Passing::ObjectPlace => pointer(false, pointer(false, named(context, param))),
+        Passing::ObjectPlace { is_const } => pointer(false, pointer(is_const, named(context, param))),
         Passing::Struct { is_const } => pointer(is_const, named(context, param)),
         Passing::Place { is_const } => pointer(is_const, raw_element(context, param)),
         Passing::Value => raw_element(context, param),

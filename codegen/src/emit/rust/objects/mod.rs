@@ -1,0 +1,8 @@
+//! Objects: the structs that a host calls, made from values that implement their traits.
+
+mod host;
+pub mod release;
+mod thunk;
+
+pub use host::emit;
+pub use thunk::emit as thunks;

@@ -1,0 +1,27 @@
+//! An execution provider of ONNX Runtime that adds tensors of `float`s.
+//!
+//! The modules are expanded from the spec beside this crate. What is written by hand is the provider itself and the two
+//! functions that its library exports.
+
+mod entry;
+mod provider_of_add;
+
+/// The functions of ONNX Runtime.
+pub mod runtime {
+    tenon_spec_macros::interface!("runtime", spec = "spec");
+}
+
+/// The functions that find them.
+pub mod base {
+    tenon_spec_macros::interface!("base", spec = "spec");
+}
+
+/// The objects of an execution provider.
+pub mod provider {
+    tenon_spec_macros::interface!("provider", spec = "spec");
+}
+
+/// The functions of ONNX Runtime that only execution providers call.
+pub mod provider_api {
+    tenon_spec_macros::interface!("provider_api", spec = "spec");
+}
