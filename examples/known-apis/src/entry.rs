@@ -40,6 +40,9 @@ pub unsafe extern "C" fn CreateEpFactories(
         let made = unsafe { tables.runtime.create_status(ErrorCode::INVALID_ARGUMENT, message.as_ptr()) };
         return made.map_or(std::ptr::null_mut(), Status::as_raw);
     }
+    if std::env::var_os("ADD_PROVIDER_WATCH").is_some() {
+        tenon::watch_objects();
+    }
     let host = ProviderHost { release: tables.runtime.release(), host: tables.runtime };
     // SAFETY: the caller promises a text and the room.
     unsafe {

@@ -2,7 +2,7 @@
 
 use crate::diagnostic::{Code, Diagnostic};
 use crate::model::{
-    Direction, Extent, Function, Holds, InterfaceKind, Length, Param, ResultKind, Role, Ty, Type,
+    Direction, Extent, Function, Holds, InterfaceKind, Length, Object, Param, ResultKind, Role, Ty, Type,
 };
 
 use crate::check::{Check, ParamList, ParamsOf};
@@ -42,7 +42,7 @@ pub(crate) fn check_groups(check: &Check) {
 
 /// Checks that an object only grows at its end: a host reads as many members as its release has.
 pub(crate) fn check_growth(check: &Check) {
-    for (ty, object) in check.interface.objects() {
+    for (ty, object) in described(check) {
         let fields = object.head.iter().chain(&object.tail);
         let ended = fields
             .map(|field| &field.places)
@@ -72,7 +72,7 @@ pub(crate) fn check_growth(check: &Check) {
 
 /// Checks that a function releases each object, and that code by hand makes the first one.
 pub(crate) fn check_ends(check: &Check) {
-    let mut objects = check.interface.objects();
+    let mut objects = described(check);
     if let Some((ty, _)) = objects.next().filter(|(_, object)| !object.is_by_hand)
         && objects.all(|(_, object)| !object.is_by_hand)
     {
@@ -81,7 +81,7 @@ pub(crate) fn check_ends(check: &Check) {
             .help("add `by_hand: true` to the object that the library hands over")
             .report(check);
     }
-    for (ty, object) in check.interface.objects() {
+    for (ty, object) in described(check) {
         let ends = |param: &Param| {
             param.role == Role::Destroys
                 && param.ty.id().is_some_and(|id| std::ptr::eq(check.spec.ty(id), ty))
@@ -95,6 +95,15 @@ pub(crate) fn check_ends(check: &Check) {
                 .report(check);
         }
     }
+}
+
+/// Returns the objects whose groups describe their functions.
+fn described<'a>(check: &Check<'a>) -> impl Iterator<Item = (&'a Type, &'a Object)> {
+    let interface = check.interface;
+    let is_described =
+        |ty: &Type| interface.object_in(ty.group).is_some_and(|(first, _)| std::ptr::eq(first, ty));
+    let objects = interface.objects().filter(|_| matches!(interface.kind, InterfaceKind::Objects));
+    objects.filter(move |(ty, _)| is_described(ty))
 }
 
 /// Checks that the host whose error objects the functions return has a function that makes them.

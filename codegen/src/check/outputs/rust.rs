@@ -196,7 +196,8 @@ fn kept_type(check: &Check, name: &str) -> Option<String> {
     if let Some((_, group)) = groups.find(|(id, _)| interface.group_trait(*id) == name) {
         return Some(format!("the trait of the group `{}` is called that", group.name));
     }
-    let has_release = name == "Release" && !interface.releases.is_empty();
+    let states_release = matches!(interface.kind, InterfaceKind::Objects | InterfaceKind::HostTable { .. });
+    let has_release = name == "Release" && states_release && !interface.releases.is_empty();
     let is_public = COMMON.contains(&name) || (is_table && TABLE.contains(&name)) || has_release;
     is_public.then(|| format!("the module of `{}` has its own `{name}`", interface.name.value))
 }

@@ -51,6 +51,9 @@ impl InterfaceTrees {
 
     /// Returns the object whose functions a group describes: the index of its type, and its entry.
     pub(super) fn object(&self, group: GroupId) -> Option<(usize, &Node)> {
+        if self.interface.text_of("kind") != Some("objects") {
+            return None;
+        }
         let mut types = self.entries("types").enumerate();
         types.find_map(|(index, (of, node))| {
             (of == group && node.text_of("kind") == Some("object")).then_some((index, node))

@@ -1,0 +1,69 @@
+//! The structs of the generated headers against offsets and types that were read from ONNX Runtime's own headers.
+
+use std::path::Path;
+use std::process::Command;
+
+/// A line of `layout.tsv`.
+struct Row<'a> {
+    of: &'a str,
+    member: &'a str,
+    since: &'a str,
+    bytes: u64,
+    ty: &'a str,
+}
+
+fn rows() -> Vec<Row<'static>> {
+    let lines = include_str!("layout.tsv").lines().filter(|line| !line.starts_with('#'));
+    let row = |line: &'static str| match line.split('\t').collect::<Vec<_>>()[..] {
+        [of, member, since, bytes, ty] => {
+            Row { of, member, since, bytes: bytes.parse().expect("a number"), ty }
+        }
+        _ => panic!("five columns are expected in {line:?}"),
+    };
+    lines.map(row).collect()
+}
+
+/// Writes a type of the table as C++ does: `Status*(OrtEp*)` becomes a pointer to a function.
+fn spelled(ty: &str) -> String {
+    // The headers name it before the struct is known.
+    let ty = ty.replace("const OrtEpApi*", "const void*");
+    let words = ty.split_inclusive(|c: char| !c.is_alphanumeric() && c != '_');
+    let ty: String = words
+        .map(|word| match word.strip_prefix("Status") {
+            Some(rest) if !rest.starts_with(|c: char| c.is_alphanumeric()) => format!("OrtStatus{rest}"),
+            _ => word.to_owned(),
+        })
+        .collect();
+    match ty.split_once('(') {
+        Some((result, parameters)) => format!("{result}(*)({parameters}"),
+        None => ty,
+    }
+}
+
+#[test]
+fn structs_have_the_offsets_and_types_of_the_host() {
+    let asserts = rows().into_iter().filter(|row| row.member != "size" || row.since == "1.25").map(|row| {
+        let Row { of, member, bytes, ty, .. } = row;
+        if member == "size" {
+            return format!("static_assert(sizeof({of}) == {bytes}, \"size of {of}\");\n");
+        }
+        let ty = spelled(ty);
+        format!(
+            "static_assert(offsetof({of}, {member}) == {bytes}, \"offset of {of}.{member}\");\n\
+             static_assert(std::is_same<decltype({of}::{member}), {ty}>::value, \"type of {of}.{member}\");\n"
+        )
+    });
+    let asserts: Vec<String> = asserts.collect();
+    assert!(asserts.len() > 70, "the table was read: {} lines", asserts.len());
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join("layout.cc");
+    let text = format!("#include <type_traits>\n#include \"ort_provider_api.h\"\n{}", asserts.concat());
+    std::fs::write(&file, text).expect("the folder for tests can be written");
+    let output = Command::new("c++")
+        .args(["-std=c++17", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-fsyntax-only", "-I"])
+        .arg(here.join("include"))
+        .arg(&file)
+        .output()
+        .expect("`c++` is not installed: apt-get install g++");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
