@@ -64,6 +64,11 @@ fn files_of_codec_spec_compile() {
 }
 
 #[test]
+fn files_of_known_apis_compile() {
+    compiles("files-known", "../examples/known-apis/spec", "");
+}
+
+#[test]
 fn files_of_library_spec_compile() {
     compiles("files-library", "../codegen/tests/library/spec", "");
 }

@@ -50,6 +50,7 @@ fn the_outputs_of_the_spec_are_up_to_date() {
 fn the_outputs_of_the_example_are_up_to_date() {
     is_up_to_date(&root().join("examples/custom-spec"));
     is_up_to_date(&root().join("examples/codec-spec"));
+    is_up_to_date(&root().join("examples/known-apis"));
 }
 
 /// Finds the targets of links to other pages in a Markdown text.

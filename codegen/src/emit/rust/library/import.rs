@@ -71,7 +71,8 @@ pub fn of_table(context: Context) -> TokenStream {
         })
         .collect();
     let (parameter, argument) = state.map(|(name, ty)| (quote!(, #name: #ty), quote!(#name,))).unzip();
-    let release = host.as_ref().filter(|_| has_releases).map(|_| quote!(let release = host.release();));
+    let grows = interface.functions.iter().any(|function| function.availability.since.is_some());
+    let release = host.as_ref().filter(|_| grows).map(|_| quote!(let release = host.release();));
     let of_release = if has_releases { " of a release: the functions of newer ones are absent" } else { "" };
     let docs = format!(" Reads the functions from a table of the host{of_release}.");
     let absent = has_releases.then(|| absent(context));

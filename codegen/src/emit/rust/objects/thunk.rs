@@ -18,6 +18,7 @@ pub fn emit(context: Context) -> (TokenStream, TokenStream) {
     let module = quote! {
         /// The functions of objects.
         #[allow(clippy::too_many_arguments, reason = "the ABI has that many")]
+        #[allow(unused_variables, reason = "what releases another object does not use its own")]
     };
     (module, quote! { #(#thunks)* #statuses })
 }

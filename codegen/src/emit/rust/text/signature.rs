@@ -8,10 +8,11 @@ use super::print::print_signature;
 const WIDTH: usize = 85;
 
 /// The modules that the text leaves out of paths.
-const MODULES: [&str; 8] = [
+const MODULES: [&str; 9] = [
     "::core::option::",
     "::core::ffi::",
     "::std::borrow::",
+    "::std::boxed::",
     "::std::ffi::",
     "::std::string::",
     "::std::vec::",
