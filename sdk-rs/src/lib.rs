@@ -55,7 +55,7 @@ pub use error::{Error, Origin, Reason, Refusal, StatusCode, last_error};
 pub use lent::Lent;
 pub use log::{BadLogLevel, LogLevel, log_level};
 pub use pointer::{AnyPtr, DevicePtr, HostPtr, UnifiedPtr};
-pub use support::watch_objects;
+pub use support::{Made, OwnValue, watch_objects};
 pub use tenon_macros::{device, object, plugin};
 
 /// The device interface: the trait [`Device`](device::Device), its types, and the table in each release's layout.

@@ -112,6 +112,7 @@ const DESCRIPTIONS: &[Rule] = &[
     Rule::Param(structs::check_holds),
     Rule::Value(structs::check_use),
     Rule::Function(structs::check_arrays),
+    Rule::Function(structs::check_lent_result),
     Rule::Function(structs::check_keys),
     Rule::Interface(host_table::check_slots),
     Rule::Interface(shapes::check_table_fields),

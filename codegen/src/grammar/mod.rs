@@ -193,7 +193,8 @@ shapes! {
         /// Of a field: its name in C, if it differs.
         c: optional(Symbol),
         /// Of an `out` array of handles: true if the function returns the address of its own list; of an `out` handle by
-        /// pointer or an `out` text: true if it returns the address of one that the caller does not destroy.
+        /// pointer, an `out` text or a result that is an object: true if it returns the address of one that the caller does
+        /// not destroy.
         lent: optional(Bool),
         /// Of a field: its key in Python's dicts, if it differs.
         python: optional(Symbol),
@@ -233,9 +234,10 @@ shapes! {
         UNTIL,
         /// Its value for implementations in releases without it.
         absent: optional(Any(&[Shape(&CALL), Integer, Bool])),
-        /// Of a data member of an object: the value that it is made with, the number of the host's release, the size of the
-        /// struct in bytes, or the object whose function made it; default: 0 or null.
-        holds: optional(Word(&["release", "size", "owner"])),
+        /// Of a data member of an object: the value that it is made with, a constant, the number of the host's release, the
+        /// size of the struct in bytes, or the object whose function made it; default: 0 or null. Of a `pointer` that a
+        /// function of an object makes, takes or releases: `value`, if it leads to a value of the implementer's own.
+        holds: optional(Any(&[Word(&["release", "size", "owner", "value"]), Integer])),
         /// Its meaning, with its unit.
         doc: optional(TEXT),
     }

@@ -4,8 +4,8 @@
 //! context.
 
 use super::{
-    Direction, Extent, Function, FunctionId, HandleForm, Length, Param, ParamId, Role, Space, Spec, Ty,
-    TypeKind,
+    Direction, Extent, Function, FunctionId, HandleForm, Holds, Length, Param, ParamId, Role, Space, Spec,
+    Ty, TypeKind,
 };
 
 /// The form of a parameter.
@@ -45,6 +45,8 @@ pub enum Form {
     },
     /// An object that the implementer has made.
     Object,
+    /// A value of the implementer's own, behind an address that it gave to the host.
+    Own,
     /// A struct that is passed by address.
     StructRef {
         /// True if the function writes it.
@@ -85,6 +87,8 @@ pub enum Output {
     Text(u64),
     /// An object, which the callee makes.
     Object,
+    /// A value of the implementer's own, which the host keeps.
+    Own,
     /// As many objects as a parameter says, which the callee makes.
     Objects {
         /// The name of the parameter that has their number.
@@ -134,6 +138,9 @@ fn form(spec: &Spec, function: &Function, id: ParamId, param: &Param) -> Form {
         return Form::Receiver { is_passed: function.receives_object };
     }
     let mutable = param.dir != Direction::In;
+    if param.holds == Some(Holds::Value) {
+        return if mutable { Form::Output(Output::Own) } else { Form::Own };
+    }
     // A host takes and returns their addresses.
     if function.is_of_object && spec.object(param.ty).is_some() {
         return match &param.length {

@@ -103,7 +103,7 @@ pub struct Param {
     pub c_type: Option<String>,
     /// The releases that have it.
     pub availability: Availability,
-    /// For a data member of an object: the value that it is made with; `None`: 0 or null.
+    /// For a data member of an object: the value that it is made with; `None`: 0 or null. For a parameter: what it leads to.
     pub holds: Option<Holds>,
     /// The value that the implementation receives in releases that lack the parameter.
     pub absent: Option<Absent>,
@@ -122,6 +122,10 @@ pub enum Holds {
     Size,
     /// The object whose function made it.
     Owner,
+    /// A value of the implementer's own.
+    Value,
+    /// A constant.
+    Constant(i64),
 }
 
 /// A value for a missing parameter.

@@ -4,7 +4,7 @@ use std::ffi::{CStr, CString, c_void};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use tenon::AnyPtr;
+use tenon::{AnyPtr, OwnValue};
 
 use crate::entry::Tables;
 use crate::provider::{
@@ -137,14 +137,16 @@ struct Calls(AtomicU32);
 
 #[tenon::object]
 impl Computation for Addition {
-    fn create_state(&self, _: ComputationContext) -> Result<AnyPtr> {
-        Ok(AnyPtr::from_ptr(Box::into_raw(Box::<Calls>::default()).cast::<c_void>()))
+    fn create_state(&self, _: ComputationContext) -> Result<Box<OwnValue>> {
+        Ok(Box::<Calls>::default())
     }
 
-    fn compute(&self, state: AnyPtr, context: KernelContext) -> Result<()> {
-        // SAFETY: the host passes the state that `create_state` made, and a call with two inputs of floats.
+    fn compute(&self, state: &OwnValue, context: KernelContext) -> Result<()> {
+        let calls =
+            state.downcast_ref::<Calls>().ok_or_else(|| Error::invalid("the state is of another kind"))?;
+        calls.0.fetch_add(1, Ordering::Relaxed);
+        // SAFETY: the host passes a call with two inputs of floats.
         unsafe {
-            (*state.as_ptr().cast::<Calls>()).0.fetch_add(1, Ordering::Relaxed);
             let runtime = self.tables.runtime;
             let [left, right] = [0, 1].map(|index| runtime.kernel_context_get_input(context, index));
             let (left, right) = (left?, right?);
@@ -161,11 +163,6 @@ impl Computation for Addition {
             }
         }
         Ok(())
-    }
-
-    fn release_state(&self, state: AnyPtr) {
-        // SAFETY: the host gives up a state that `create_state` made.
-        drop(unsafe { Box::from_raw(state.as_ptr().cast::<Calls>()) });
     }
 }
 

@@ -1,7 +1,10 @@
 //! Objects that a host calls: a struct of the ABI, and behind it the value that implements its functions.
 
+use std::any::Any;
 use std::collections::{BTreeMap, btree_map::Entry};
 use std::ffi::c_void;
+use std::ops::Deref;
+use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -68,6 +71,99 @@ impl<K: ObjectKind + ?Sized> Object<K> {
     }
 }
 
+/// An object that an implementation keeps, and lends to a host. It is released when this is dropped.
+pub struct Made<K: ObjectKind + ?Sized>(NonNull<K::Raw>);
+
+// SAFETY: it is a box of a value that threads may share, as the traits of objects require.
+unsafe impl<K: ObjectKind + ?Sized + Send + Sync> Send for Made<K> {}
+// SAFETY: as above.
+unsafe impl<K: ObjectKind + ?Sized + Send + Sync> Sync for Made<K> {}
+
+impl<K: ObjectKind + ?Sized> Made<K> {
+    /// Makes an object. `owner` is the address of the object that lends it, or null.
+    pub fn new(host: K::Host, owner: *mut c_void, value: Box<K>) -> Self {
+        // The address of a box is not null.
+        Self(NonNull::new(make_object(host, owner, value)).unwrap_or(NonNull::dangling()))
+    }
+
+    /// Returns the address that the host knows.
+    pub fn as_raw(&self) -> *mut K::Raw {
+        self.0.as_ptr()
+    }
+}
+
+impl<K: ObjectKind + ?Sized> Deref for Made<K> {
+    type Target = K;
+
+    fn deref(&self) -> &K {
+        // SAFETY: it was made for this kind, and is alive until this is dropped.
+        unsafe { self.0.cast::<Object<K>>().as_ref() }.value()
+    }
+}
+
+impl<K: ObjectKind + ?Sized> Drop for Made<K> {
+    fn drop(&mut self) {
+        // SAFETY: the host gives up what it was lent before its owner ends.
+        if let Err(message) = unsafe { release::<K>("object", self.as_raw()) } {
+            crate::log::write_line(format_args!("{message}"));
+        }
+    }
+}
+
+/// A value of an implementation's own, which a host keeps as an address.
+pub type OwnValue = dyn Any + Send + Sync;
+
+/// The name of own values among the objects.
+const OWN: &str = "own value";
+
+/// Keeps a value for the host, and returns its address.
+pub fn keep_value(value: Box<OwnValue>) -> *mut c_void {
+    let kept = Box::into_raw(Box::new(value));
+    known().insert(kept.addr(), Known { kind: OWN, is_alive: true });
+    kept.cast()
+}
+
+/// Returns a value that the host keeps.
+///
+/// # Errors
+/// If it is null; while objects are watched, also if it is not alive.
+///
+/// # Safety
+/// It is null, or of [`keep_value`], and alive as long as the result is used.
+pub unsafe fn own_value<'a, S: StatusCode>(
+    name: &str,
+    kept: *const c_void,
+) -> Result<&'a OwnValue, Error<S>> {
+    refuse_null(name, kept.is_null())?;
+    if IS_WATCHED.load(Ordering::Acquire) {
+        check(name, kept.addr(), OWN).map_err(Error::invalid)?;
+    }
+    // SAFETY: the caller's promise.
+    Ok(unsafe { &**kept.cast::<Box<OwnValue>>() })
+}
+
+/// Releases a value that the host keeps. Ignores null.
+///
+/// # Errors
+/// If it is not alive, or not of this library. Nothing is dropped then.
+///
+/// # Safety
+/// No thread uses the value.
+pub unsafe fn release_value<S: StatusCode>(name: &str, kept: *const c_void) -> Result<(), Error<S>> {
+    if kept.is_null() {
+        return Ok(());
+    }
+    let kept_value = kept.cast_mut().cast::<Box<OwnValue>>();
+    if forget(name, kept.addr(), OWN).map_err(Error::invalid)? {
+        // SAFETY: it was alive, and this is the only release. Its memory stays, so that its address is not used again.
+        unsafe { kept_value.drop_in_place() };
+    } else {
+        // SAFETY: it was alive, and this is the only release; it was made from a box.
+        drop(unsafe { Box::from_raw(kept_value) });
+    }
+    Ok(())
+}
+
 /// The objects of this library: their addresses and kinds. Released objects stay while objects are watched.
 static KNOWN: Mutex<BTreeMap<usize, Known>> = Mutex::new(BTreeMap::new());
 
@@ -110,7 +206,7 @@ pub unsafe fn object<'a, S: StatusCode, K: ObjectKind + ?Sized>(
 ) -> Result<&'a Object<K>, Error<S>> {
     refuse_null(name, raw.is_null())?;
     if IS_WATCHED.load(Ordering::Acquire) {
-        check::<S, K>(name, raw)?;
+        check(name, raw.addr(), K::NAME).map_err(Error::invalid)?;
     }
     // SAFETY: the caller's promise; the struct is the first member.
     Ok(unsafe { &*raw.cast::<Object<K>>() })
@@ -138,7 +234,7 @@ pub unsafe fn given_object<'a, S: StatusCode, K: ObjectKind + ?Sized>(
     raw: *const K::Raw,
 ) -> Result<&'a K, Error<S>> {
     refuse_null(name, raw.is_null())?;
-    check::<S, K>(name, raw)?;
+    check(name, raw.addr(), K::NAME).map_err(Error::invalid)?;
     // SAFETY: it is alive and of this kind, and the caller promises that it stays alive.
     Ok(unsafe { &*raw.cast::<Object<K>>() }.value())
 }
@@ -175,21 +271,14 @@ pub unsafe fn release_object<S: StatusCode, K: ObjectKind + ?Sized>(
     if raw.is_null() {
         return Ok(());
     }
-    let is_watched = IS_WATCHED.load(Ordering::Acquire);
-    // Another thread may release it too, so finding and forgetting it is one step.
-    match known().entry(raw.addr()) {
-        Entry::Occupied(mut entry) if entry.get().is_alive && entry.get().kind == K::NAME => {
-            if is_watched {
-                entry.get_mut().is_alive = false;
-            } else {
-                entry.remove();
-            }
-        }
-        Entry::Occupied(entry) => return Err(unfit::<S, K>(name, raw.addr(), Some(entry.get()))),
-        Entry::Vacant(_) => return Err(unfit::<S, K>(name, raw.addr(), None)),
-    }
+    // SAFETY: the caller's promise.
+    unsafe { release::<K>(name, raw) }.map_err(Error::invalid)
+}
+
+/// Releases an object as [`release_object`] does; the error is a message.
+unsafe fn release<K: ObjectKind + ?Sized>(name: &str, raw: *const K::Raw) -> Result<(), String> {
     let object = raw.cast_mut().cast::<Object<K>>();
-    if is_watched {
+    if forget(name, raw.addr(), K::NAME)? {
         // SAFETY: it was alive, and this is the only release. Its memory stays, so that its address is not used again.
         unsafe { (&raw mut (*object).value).drop_in_place() };
     } else {
@@ -225,27 +314,39 @@ fn is_alive<K: ObjectKind + ?Sized>(raw: *const K::Raw) -> bool {
     known().get(&raw.addr()).is_some_and(|known| known.is_alive && known.kind == K::NAME)
 }
 
-fn check<S: StatusCode, K: ObjectKind + ?Sized>(name: &str, raw: *const K::Raw) -> Result<(), Error<S>> {
+/// Forgets an object that is released. Returns true if its memory has to stay, because objects are watched.
+///
+/// Another thread may release it too, so finding and forgetting it is one step.
+fn forget(name: &str, address: usize, kind: &str) -> Result<bool, String> {
+    let is_watched = IS_WATCHED.load(Ordering::Acquire);
+    match known().entry(address) {
+        Entry::Occupied(mut entry) if entry.get().is_alive && entry.get().kind == kind => {
+            if is_watched {
+                entry.get_mut().is_alive = false;
+            } else {
+                entry.remove();
+            }
+            Ok(is_watched)
+        }
+        Entry::Occupied(entry) => Err(unfit(name, address, kind, Some(entry.get()))),
+        Entry::Vacant(_) => Err(unfit(name, address, kind, None)),
+    }
+}
+
+fn check(name: &str, address: usize, kind: &str) -> Result<(), String> {
     let known = known();
-    match known.get(&raw.addr()) {
-        Some(object) if object.is_alive && object.kind == K::NAME => Ok(()),
-        object => Err(unfit::<S, K>(name, raw.addr(), object)),
+    match known.get(&address) {
+        Some(object) if object.is_alive && object.kind == kind => Ok(()),
+        object => Err(unfit(name, address, kind, object)),
     }
 }
 
 #[cold]
-fn unfit<S: StatusCode, K: ObjectKind + ?Sized>(
-    name: &str,
-    address: usize,
-    known: Option<&Known>,
-) -> Error<S> {
-    let (kind, is) = (
-        K::NAME,
-        match known {
-            None => "none of this library, or it was released".to_owned(),
-            Some(known) if !known.is_alive => "released".to_owned(),
-            Some(known) => format!("an object of the kind `{}`", known.kind),
-        },
-    );
-    Error::invalid(format!("`{name}` is no live `{kind}`: {address:#x} is {is}"))
+fn unfit(name: &str, address: usize, kind: &str, known: Option<&Known>) -> String {
+    let is = match known {
+        None => "none of this library, or it was released".to_owned(),
+        Some(known) if !known.is_alive => "released".to_owned(),
+        Some(known) => format!("an object of the kind `{}`", known.kind),
+    };
+    format!("`{name}` is no live `{kind}`: {address:#x} is {is}")
 }

@@ -86,8 +86,12 @@ pub(crate) fn check_ends(check: &Check) {
             param.role == Role::Destroys
                 && param.ty.id().is_some_and(|id| std::ptr::eq(check.spec.ty(id), ty))
         };
+        let is_lent =
+            check.interface.functions.iter().filter_map(|function| function.result.value()).any(|result| {
+                result.lent && result.ty.id().is_some_and(|id| std::ptr::eq(check.spec.ty(id), ty))
+            });
         let is_released = check.interface.functions.iter().any(|function| function.params.iter().any(ends));
-        if !is_released && !object.is_by_hand {
+        if !is_released && !is_lent && !object.is_by_hand {
             let message = format!("no function releases `{}`", ty.name.value);
             Diagnostic::new(Code::Object, ty.name.span, message)
                 .label("the value behind it would never be dropped")
@@ -171,6 +175,14 @@ pub(crate) fn check_holds(check: &Check, list: ParamList, field: &Param) {
     let unnumbered = check.interface.releases.iter().find(|release| release.number.is_none());
     let diagnostic = |message: String| Diagnostic::new(Code::Object, place.value, message);
     let diagnostic = match holds {
+        Holds::Value if matches!(list.of, ParamsOf::Function(function) if function.is_of_object) => {
+            let is_place = (field.dir == Direction::Out) == (field.role == Role::Creates);
+            if field.ty == Ty::Pointer && field.length.is_none() && is_place {
+                return;
+            }
+            diagnostic(format!("`{}` does not lead to a value", field.name.value))
+                .label("a `pointer` that is made with `dir: out` and `role: creates`, passed, or released with `role: destroys`")
+        }
         _ if !is_object => diagnostic(format!("`{}` is no data member of an object", field.name.value))
             .label("only in `head` and `tail` of an object"),
         Holds::Release if field.ty != (Ty::Int { bits: 32, signed: false }) => {
@@ -188,6 +200,12 @@ pub(crate) fn check_holds(check: &Check, list: ParamList, field: &Param) {
         }
         Holds::Size if field.ty != Ty::Size => {
             diagnostic(format!("the size of an object is a `size`, not {}", check.show_a(field.ty)))
+                .related(field.places.span("type"), "its type")
+        }
+        Holds::Value => diagnostic(format!("`{}` is a data member", field.name.value))
+            .label("only a parameter leads to a value"),
+        Holds::Constant(_) if !matches!(field.ty, Ty::Int { .. } | Ty::Size) => {
+            diagnostic(format!("a constant is an integer, not {}", check.show_a(field.ty)))
                 .related(field.places.span("type"), "its type")
         }
         Holds::Owner if !is_address => {
@@ -235,6 +253,21 @@ pub(crate) fn check_arrays(check: &Check, function: &Function) {
                 .label("write `count` with the name of an `in` parameter, and `dir: out` or `role: destroys`")
                 .report(check);
         }
+    }
+}
+
+/// Checks that only a function of an object lends its result, which is an object.
+pub(crate) fn check_lent_result(check: &Check, function: &Function) {
+    let Some(result) = function.result.value() else { return };
+    let is_object = function.is_of_object && check.spec.object(result.ty).is_some();
+    if let Some(place) = result.places.get("lent").filter(|_| result.lent && !is_object) {
+        Diagnostic::new(
+            Code::Lent,
+            place.key,
+            format!("the result of `{}` cannot be lent", function.name.value),
+        )
+        .label("a function of an object lends objects")
+        .report(check);
     }
 }
 

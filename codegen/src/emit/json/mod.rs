@@ -241,6 +241,7 @@ fn form_name(form: &Form) -> &'static str {
         Form::Carried(Carrier::Slice(_) | Carrier::Lent(_)) => "length",
         Form::Receiver { .. } => "receiver",
         Form::Object => "object",
+        Form::Own => "own_value",
         Form::Value => "value",
         Form::InOut => "inout",
         Form::Bytes { .. } => "bytes",
@@ -255,6 +256,7 @@ fn form_name(form: &Form) -> &'static str {
         Form::Output(model::Output::Text(_)) => "output_text",
         Form::Output(model::Output::Lent { .. }) => "output_lent",
         Form::Output(model::Output::Object) => "output_object",
+        Form::Output(model::Output::Own) => "output_own_value",
         Form::Output(model::Output::Objects { .. }) => "output_objects",
     }
 }

@@ -20,8 +20,8 @@ use std::collections::BTreeMap;
 
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::model::{
-    Function, Interface, InterfaceId, InterfaceKind, Operators, Param, ParamId, Part, Places, Prose, Release,
-    Role, Spec, TableField, TypeId,
+    Function, Holds, Interface, InterfaceId, InterfaceKind, Operators, Param, ParamId, Part, Places, Prose,
+    Release, Role, Spec, TableField, TypeId,
 };
 use crate::source::{At, Files, Sources, Span};
 use crate::yaml::Node;
@@ -191,7 +191,8 @@ fn place_fields(spec: &mut Spec) {
 fn decide_forms(spec: &mut Spec) {
     let Some(interface) = spec.interfaces.last() else { return };
     let releases = |function: &Function| {
-        let is_released = |param: &Param| param.role == Role::Destroys && spec.object(param.ty).is_some();
+        let is_made = |param: &Param| spec.object(param.ty).is_some() || param.holds == Some(Holds::Value);
+        let is_released = |param: &Param| param.role == Role::Destroys && is_made(param);
         function.params.iter().position(is_released).map(ParamId)
     };
     let forms: Vec<_> = (interface.functions.iter())

@@ -136,12 +136,13 @@ impl Lowerer<'_> {
             upstream: text(node, "upstream"),
             c_type: text(node, "c_type"),
             availability: self.availability(scope, node),
-            holds: match node.text_of("holds") {
+            holds: node.get("holds").and_then(|node| match node.text() {
                 Some("release") => Some(Holds::Release),
                 Some("size") => Some(Holds::Size),
                 Some("owner") => Some(Holds::Owner),
-                _ => None,
-            },
+                Some("value") => Some(Holds::Value),
+                _ => node.integer().map(Holds::Constant),
+            }),
             absent: node.get("absent").and_then(|node| self.absent(scope, node)),
             doc: parts(node.get("doc"), false),
             places: Places::of(name.span, node),

@@ -130,6 +130,7 @@ fn constant_value(context: Context, param: &Param, output: &Output, constant: Co
         Output::Text(_) => quote!(::std::string::String::new()),
         Output::Lent { .. } => quote!(::tenon::Lent::EMPTY),
         Output::Object => quote!(::core::option::Option::None),
+        Output::Own => quote!(::std::boxed::Box::new(())),
         Output::Objects { .. } => quote!(::std::vec::Vec::new()),
     }
 }

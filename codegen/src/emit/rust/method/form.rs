@@ -23,6 +23,7 @@ pub fn parameter_type(context: Context, param: &Param, form: &Form) -> Option<To
         Form::Receiver { is_passed: true } => raw_param(context, param),
         Form::Object if is_null_object(context, param) => quote!(::core::option::Option<&dyn #plain>),
         Form::Object => quote!(&dyn #plain),
+        Form::Own => quote!(&::tenon::OwnValue),
         Form::Value => plain,
         Form::InOut => quote!(&mut #plain),
         Form::Bytes { mutable, .. } => optional(reference(*mutable, quote!([u8]))),
@@ -34,10 +35,11 @@ pub fn parameter_type(context: Context, param: &Param, form: &Form) -> Option<To
     })
 }
 
-/// Returns the type of an object that a method makes; `is_optional` if it may make none.
+/// Returns the type of an object that a method makes, or that it lends; `is_optional` if there may be none.
 fn made_type(context: Context, param: &Param, is_optional: bool) -> TokenStream {
     let object = value(context, param.ty, param.space);
-    let made = quote!(::std::boxed::Box<dyn #object>);
+    let made =
+        if param.lent { quote!(&::tenon::Made<dyn #object>) } else { quote!(::std::boxed::Box<dyn #object>) };
     if is_optional { quote!(::core::option::Option<#made>) } else { made }
 }
 
@@ -77,6 +79,7 @@ pub fn output_type(context: Context, param: &Param, output: &Output) -> TokenStr
         Output::Text(_) => quote!(::std::string::String),
         Output::Lent { .. } => quote!(::tenon::Lent<#plain>),
         Output::Object => made_type(context, param, context.spec.has_null(param.ty)),
+        Output::Own => quote!(::std::boxed::Box<::tenon::OwnValue>),
         Output::Objects { .. } => quote!(::std::vec::Vec<::std::boxed::Box<dyn #plain>>),
     }
 }
@@ -120,7 +123,7 @@ pub fn is_fallible(context: Context, function: &Function) -> bool {
     }
 }
 
-/// Returns true if a function returns an object that it makes.
+/// Returns true if a function returns an object that it makes or lends.
 pub fn makes_object(context: Context, function: &Function) -> bool {
     let made = function.result.value().filter(|_| function.is_of_object);
     made.is_some_and(|made| context.spec.object(made.ty).is_some())

@@ -86,6 +86,7 @@ pub fn prepare(
                 quote! { let #name = ::tenon::support::given_object::<_, dyn #kind>(#text, #name)?; }
             }
         }
+        Form::Own => quote! { let #name = ::tenon::support::own_value(#text, #name)?; },
         Form::Value => value_of(context, function, param, report),
         Form::InOut => {
             let place = names::place(&param.name.value);
@@ -265,6 +266,7 @@ pub fn write_output(
             let made = make_object(results, context.spec.has_null(param.ty));
             quote! { #place.write(#made); }
         }
+        Output::Own => quote! { #place.write(::tenon::support::keep_value(#results)); },
         Output::Objects { count } => {
             let number = names::snake(count);
             quote! { __object.make_all((#text, #place), (#count, #number), #results)?; }
@@ -285,6 +287,15 @@ pub fn write_output(
         quote! { if !#place.is_null() { #write } }
     } else {
         write
+    }
+}
+
+/// Returns an object to the ABI: one that is made from a value, or one that is lent and there already.
+pub fn returned_object(value: &TokenStream, is_optional: bool, is_lent: bool) -> TokenStream {
+    match (is_lent, is_optional) {
+        (true, true) => quote!(#value.map_or(::core::ptr::null_mut(), |lent| lent.as_raw())),
+        (true, false) => quote!(#value.as_raw()),
+        (false, _) => make_object(value, is_optional),
     }
 }
 

@@ -7,7 +7,7 @@ use quote::{format_ident, quote};
 use super::error_object;
 use super::form::{self, Output, is_fallible};
 use super::pieces::{
-    Report, argument, is_unsafe, make_object, prepare, results, safety, to_raw, write_back, write_output,
+    Report, argument, is_unsafe, prepare, results, returned_object, safety, to_raw, write_back, write_output,
 };
 use crate::emit::rust::context::Context;
 use crate::emit::rust::names;
@@ -192,7 +192,8 @@ fn is_lifecycle(context: Context, function: &Function) -> bool {
 /// Converts the result of the method to that of the ABI.
 fn returned(context: Context, function: &Function, result: &Param) -> TokenStream {
     if form::makes_object(context, function) {
-        return make_object(&quote!(__returned), form::is_null_object(context, result));
+        let is_optional = form::is_null_object(context, result);
+        return returned_object(&quote!(__returned), is_optional, result.lent);
     }
     let raw = to_raw(context, result, &quote!(__returned));
     match result.ty {

@@ -55,6 +55,25 @@ pub fn emit(context: Context) -> TokenStream {
             }
         }
     });
+    let lent = interface.objects().filter(|(ty, _)| is_lent(context, ty)).map(|(ty, _)| {
+        let (kind, part) = (names::symbol(&ty.name.value), ty.name.value.to_snake_case());
+        let keep = format_ident!("keep_{part}");
+        let docs =
+            format!(" Makes an object `{}` that the implementation keeps, and lends to the host.", ty.c_name);
+        quote! {
+            #[doc = #docs]
+            ///
+            /// `owner` is the address of the object that lends it, or null.
+            pub fn #keep(
+                self,
+                owner: *mut ::core::ffi::c_void,
+                value: ::std::boxed::Box<dyn #kind>,
+            ) -> ::tenon::Made<dyn #kind> {
+                ::tenon::Made::new(self, owner, value)
+            }
+        }
+    });
+    let methods = methods.chain(lent);
     let kinds = interface.objects().map(|(ty, object)| kind(context, ty, object));
     quote! {
         #docs
@@ -121,7 +140,11 @@ fn field(field: &Param, size: u64) -> TokenStream {
             quote!(#name: #size)
         }
         Some(Holds::Owner) => quote!(#name: owner.cast()),
-        None => quote! {
+        Some(Holds::Constant(number)) => {
+            let number = proc_macro2::Literal::i64_unsuffixed(number);
+            quote!(#name: #number)
+        }
+        Some(Holds::Value) | None => quote! {
             #name: {
                 __comment!("SAFETY: zero is a value of every type of the ABI.");
                 unsafe { ::core::mem::zeroed() }
@@ -152,6 +175,13 @@ fn pointer(context: Context, function: &Function) -> TokenStream {
             ::core::option::Option::None
         }
     }
+}
+
+/// Returns true if a function lends objects of a type.
+fn is_lent(context: Context, ty: &Type) -> bool {
+    let results = context.interface.functions.iter().filter_map(|function| function.result.value());
+    let mut lent = results.filter(|result| result.lent).filter_map(|result| result.ty.id());
+    lent.any(|id| std::ptr::eq(context.spec.ty(id), ty))
 }
 
 fn raw(ty: &Type) -> Ident {

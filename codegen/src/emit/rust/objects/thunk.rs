@@ -64,6 +64,12 @@ fn thunk(context: Context, function: &Function) -> TokenStream {
 fn release(context: Context, function: &Function, released: ParamId) -> TokenStream {
     let param = function.param(released);
     let (name, text, kind) = (param.ident(), &param.name.value, value(context, param.ty, None));
+    if param.holds.is_some() {
+        return quote! {
+            __comment!("SAFETY: the host gives the value up, and no thread uses it.");
+            let __body = || -> Result<()> { unsafe { ::tenon::support::release_value(#text, #name) } };
+        };
+    }
     let release = match &param.length {
         Some(Length::Count(Extent::Param(count))) => {
             let count = function.param(*count).ident();

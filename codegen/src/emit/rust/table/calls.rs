@@ -78,7 +78,7 @@ fn role(context: Context, function: &Function, param: &Param, form: &Form) -> Op
         Form::Value | Form::InOut if !is_in_words => quote!(unseen),
         Form::Value if param.ty == Ty::String => quote!(lent),
         // Only objects have a receiver among their parameters, and make others.
-        Form::Value | Form::Receiver { .. } | Form::Object => return None,
+        Form::Value | Form::Receiver { .. } | Form::Object | Form::Own => return None,
         Form::InOut if param.ty == Ty::String => quote!(unseen),
         Form::InOut => quote!(changed),
         Form::Bytes { len, .. } | Form::Slice { len, .. } => match len {

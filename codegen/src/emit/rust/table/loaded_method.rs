@@ -188,7 +188,7 @@ fn argument(context: Context, function: &Function, param: &Param, form: &Form) -
     };
     match form {
         // Only objects have them.
-        Form::Receiver { .. } | Form::Object => TokenStream::new(),
+        Form::Receiver { .. } | Form::Object | Form::Own => TokenStream::new(),
         Form::Value => match context.spec.kind(param.ty) {
             Some(TypeKind::Id { .. }) => quote!(&raw mut #local),
             _ => to_raw(context, param, &quote!(#name)),
@@ -299,7 +299,7 @@ fn results(context: Context, param: &Param, output: &Output) -> TokenStream {
         Output::Text(_) => quote!(::tenon::support::text_in(&#local)),
         Output::Array(_) | Output::Vec(_) => quote!(#local),
         // Only functions of objects make them.
-        Output::Object | Output::Objects { .. } => TokenStream::new(),
+        Output::Object | Output::Own | Output::Objects { .. } => TokenStream::new(),
         Output::Lent { count } => {
             let count = names::raw(count);
             // By the plugin's contract, the list has that length, and lives as long as the spec says.
