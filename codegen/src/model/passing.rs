@@ -62,10 +62,10 @@ impl Spec {
         if param.is_lent_list() {
             return Passing::LentList;
         }
-        if param.lent && param.ty == Ty::String {
+        if param.lent && is_written && param.ty == Ty::String {
             return Passing::TextPlace { is_const: is_const(true) };
         }
-        if param.lent {
+        if param.lent && is_written {
             return Passing::ObjectPlace { is_const: is_const(false) };
         }
         if matches!(param.length, Some(Length::Count(_))) {

@@ -1,9 +1,10 @@
-//! An execution provider of ONNX Runtime that adds tensors of `float`s.
+//! An execution provider of ONNX Runtime that adds tensors of `float`s, and a backend of ggml that counts graphs.
 //!
-//! The modules are expanded from the spec beside this crate. What is written by hand is the provider itself and the two
-//! functions that its library exports.
+//! The modules are expanded from the spec beside this crate. What is written by hand is the provider and the backend, and
+//! the functions that the library exports.
 
 mod entry;
+mod idle_backend;
 mod provider_of_add;
 
 /// The functions of ONNX Runtime.
@@ -24,4 +25,9 @@ pub mod provider {
 /// The functions of ONNX Runtime that only execution providers call.
 pub mod provider_api {
     tenon_spec_macros::interface!("provider_api", spec = "spec");
+}
+
+/// The objects of a backend of ggml.
+pub mod ggml {
+    tenon_spec_macros::interface!("ggml", spec = "spec");
 }

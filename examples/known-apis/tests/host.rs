@@ -1,36 +1,37 @@
-//! The provider in a host in C, which has the layouts of ONNX Runtime.
+//! The library in hosts in C, which have the layouts of ONNX Runtime and ggml.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
-/// Compiles the host.
-fn host() -> &'static Path {
-    static HOST: OnceLock<PathBuf> = OnceLock::new();
-    HOST.get_or_init(|| {
-        let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-        let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join("known-apis-host");
-        let output = Command::new("cc")
-            .args(["-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-I"])
-            .arg(here.join("include"))
-            .arg(here.join("c/host.c"))
-            .arg("-o")
-            .arg(&program)
-            .arg("-ldl")
-            .output()
-            .expect("`cc` is not installed: apt-get install gcc libc6-dev");
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        program
-    })
+/// Compiles a host.
+fn compile(source: &str) -> PathBuf {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(source).with_extension("");
+    let output = Command::new("cc")
+        .args(["-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-I"])
+        .arg(here.join("include"))
+        .arg(here.join("c").join(source))
+        .arg("-o")
+        .arg(&program)
+        .arg("-ldl")
+        .output()
+        .expect("`cc` is not installed: apt-get install gcc libc6-dev");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    program
 }
 
-/// Runs the host, and returns what it prints to standard output and to standard error.
-fn run(minor: u32, action: &str, variables: &[(&str, &str)]) -> (String, String) {
+fn library() -> PathBuf {
     let test = std::env::current_exe().expect("the path of the test");
     // Cargo builds all crate types of a library at once.
-    let library = test.parent().expect("a file has a folder").join("libexample_known_apis.so");
-    let output = Command::new(host())
-        .arg(library)
+    test.parent().expect("a file has a folder").join("libexample_known_apis.so")
+}
+
+/// Runs the host with ONNX Runtime's tables, and returns what it prints to standard output and to standard error.
+fn run(minor: u32, action: &str, variables: &[(&str, &str)]) -> (String, String) {
+    static HOST: OnceLock<PathBuf> = OnceLock::new();
+    let output = Command::new(HOST.get_or_init(|| compile("onnxruntime_host.c")))
+        .arg(library())
         .args([&minor.to_string(), action])
         .env_remove("ADD_PROVIDER_WATCH")
         .envs(variables.iter().copied())
@@ -92,4 +93,20 @@ fn use_after_release_is_found_while_objects_are_watched() {
     assert!(released.ends_with("is released"), "{out}");
     assert!(other.ends_with("is an object of the kind `Stream`"), "{out}");
     assert!(out.ends_with("0 alive\n"), "{out}");
+}
+
+#[test]
+fn backend_lends_its_device_and_makes_backends() {
+    let output = Command::new(compile("ggml_host.c")).arg(library()).output().expect("the host was compiled");
+    let [out, err] = [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned());
+    let expected = "idle, version 1, 1 device\n\
+         further functions: no\n\
+         the same device: 1, of this registry: 1, another one: 0\n\
+         idle0: a device that does nothing, 1 of 2 MiB, type 2\n\
+         buffers: of this device: 1, allocated: 0, aligned to 64, supported: 1\n\
+         foreign buffers are supported: 0\n\
+         backend with options: 0\n\
+         backend of this device: 1, graphs: 0 0 -1\n";
+    assert_eq!(out, expected, "{err}");
+    assert!(output.status.success(), "{}", output.status);
 }

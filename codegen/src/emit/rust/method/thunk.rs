@@ -159,12 +159,19 @@ pub fn body(
                 ::core::result::Result::Ok::<_, Error>(#value)
             }
         }
-        (ResultKind::None, _) => quote! {
-            #before
-            #call #question_mark;
-            #(#written)*
-            ::core::result::Result::Ok::<_, Error>(())
-        },
+        (ResultKind::None, _) => {
+            let writes = outputs.iter().map(|(param, output, value)| {
+                write_output(context, param, output, value, this, Report::Interface)
+            });
+            let returned = (!outputs.is_empty()).then(|| quote!(let __returned =));
+            quote! {
+                #before
+                #returned #call #question_mark;
+                #(#writes)*
+                #(#written)*
+                ::core::result::Result::Ok::<_, Error>(())
+            }
+        }
     };
     let is_unsafe = function.args.is_some()
         || each().any(|(param, form)| is_passed(param) && is_unsafe(context, function, param, form));

@@ -2,7 +2,7 @@
  * A host in C for the provider: it has the tables and objects of ONNX Runtime that the provider uses, and calls its
  * objects as ONNX Runtime does.
  *
- * host LIBRARY MINOR ACTION
+ * onnxruntime_host LIBRARY MINOR ACTION
  */
 
 #include <dlfcn.h>
@@ -276,7 +276,7 @@ static void run(OrtEpFactory* factory) {
 
 int main(int count, char** arguments) {
   if (count != 4) {
-    fprintf(stderr, "usage: host LIBRARY MINOR ACTION\n");
+    fprintf(stderr, "usage: onnxruntime_host LIBRARY MINOR ACTION\n");
     return 2;
   }
   minor = (uint32_t)atoi(arguments[2]);
