@@ -1,5 +1,6 @@
 //! Borrowed lists whose lifetime is documented in the spec.
 
+use std::ffi::{CStr, c_char};
 use std::fmt;
 
 /// Address and length of a borrowed list.
@@ -61,6 +62,13 @@ impl<T> Lent<T> {
         // SAFETY: the pointer and length are valid by the contract of `of` and `from_raw`, and still valid by the
         // caller's promise.
         unsafe { std::slice::from_raw_parts(self.first, self.len) }
+    }
+}
+
+impl Lent<c_char> {
+    /// Borrows a text, without its NUL. The owner keeps it alive, unchanged and in place for as long as the spec says.
+    pub const fn text(text: &CStr) -> Self {
+        Lent { first: text.as_ptr(), len: text.count_bytes() }
     }
 }
 

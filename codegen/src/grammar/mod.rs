@@ -192,7 +192,7 @@ shapes! {
         type: needed(Type),
         /// Of a field: its name in C, if it differs.
         c: optional(Symbol),
-        /// Of an `out` array of handles: true if the function returns the address of its own list; of an `out` handle by
+        /// Of an `out` array of handles, numbers or characters: true if the function returns the address of its own list; of an `out` handle by
         /// pointer, an `out` text or a result that is an object: true if it returns the address of one that the caller does
         /// not destroy.
         lent: optional(Bool),

@@ -35,6 +35,16 @@ impl Spec {
         }
     }
 
+    /// Returns the fields of a version that are its numbers: all but a size or an address before them.
+    pub fn version_fields(&self, ty: Ty) -> Vec<&Param> {
+        match self.kind(ty) {
+            Some(TypeKind::Struct { fields, .. }) => {
+                fields.iter().filter(|field| field.holds.is_none() && field.ty != Ty::Pointer).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+
     /// Returns true if a null handle of a type has a meaning.
     pub fn has_null(&self, ty: Ty) -> bool {
         matches!(self.kind(ty), Some(TypeKind::Handle { null: Some(_), .. }))

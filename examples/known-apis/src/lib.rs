@@ -1,11 +1,13 @@
-//! An execution provider of ONNX Runtime that adds tensors of `float`s, and a backend of ggml that counts graphs.
+//! An execution provider of ONNX Runtime that adds tensors of `float`s, a backend of ggml that counts graphs, and a plugin for
+//! PJRT whose work is always complete.
 //!
-//! The modules are expanded from the spec beside this crate. What is written by hand is the provider and the backend, and
-//! the functions that the library exports.
+//! The modules are expanded from the spec beside this crate. What is written by hand are the three implementations, and the
+//! functions with which the library hands over its first objects.
 
 mod entry;
 mod idle_backend;
 mod provider_of_add;
+mod quiet_plugin;
 
 /// The functions of ONNX Runtime.
 pub mod runtime {
@@ -30,4 +32,9 @@ pub mod provider_api {
 /// The objects of a backend of ggml.
 pub mod ggml {
     tenon_spec_macros::interface!("ggml", spec = "spec");
+}
+
+/// The table of a plugin for PJRT.
+pub mod pjrt {
+    tenon_spec_macros::interface!("pjrt", spec = "spec");
 }

@@ -95,18 +95,40 @@ fn use_after_release_is_found_while_objects_are_watched() {
     assert!(out.ends_with("0 alive\n"), "{out}");
 }
 
+/// Runs a host that only takes the library, and holds what it prints to what is expected.
+fn prints(source: &str, expected: &str) {
+    let output = Command::new(compile(source)).arg(library()).output().expect("the host was compiled");
+    let [out, err] = [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned());
+    assert_eq!(out, expected, "{err}");
+    assert!(output.status.success(), "{}", output.status);
+}
+
 #[test]
 fn backend_lends_its_device_and_makes_backends() {
-    let output = Command::new(compile("ggml_host.c")).arg(library()).output().expect("the host was compiled");
-    let [out, err] = [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned());
-    let expected = "idle, version 1, 1 device\n\
+    prints(
+        "ggml_host.c",
+        "idle, version 1, 1 device\n\
          further functions: no\n\
          the same device: 1, of this registry: 1, another one: 0\n\
          idle0: a device that does nothing, 1 of 2 MiB, type 2\n\
          buffers: of this device: 1, allocated: 0, aligned to 64, supported: 1\n\
          foreign buffers are supported: 0\n\
          backend with options: 0\n\
-         backend of this device: 1, graphs: 0 0 -1\n";
-    assert_eq!(out, expected, "{err}");
-    assert!(output.status.success(), "{}", output.status);
+         backend of this device: 1, graphs: 0 0 -1\n",
+    );
+}
+
+#[test]
+fn plugin_returns_errors_that_are_read_through_structs_of_arguments() {
+    prints(
+        "pjrt_host.c",
+        "table of 152 bytes, version 0.33 of 24 bytes\n\
+         attributes: no\n\
+         create: 3 client_create: 2 options, of which none is known\n\
+         quiet, process 0\n\
+         short: 3 client_platform_name: `args` has 16 bytes, but 40 are needed\n\
+         1 call\n\
+         await: 3 event_await: Event(0x2) is no event\n\
+         destroy: 3 client_destroy: Client(0x10) is not alive\n",
+    );
 }

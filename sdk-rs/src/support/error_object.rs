@@ -78,6 +78,15 @@ pub unsafe fn error_object_message(object: *const c_void) -> *const c_char {
     unsafe { object.cast::<ErrorObject>().as_ref() }.map_or(c"".as_ptr(), |object| object.message.as_ptr())
 }
 
+/// Returns the length of the message of an error object, without its NUL; 0 for null.
+///
+/// # Safety
+/// As for [`error_object_code`].
+pub unsafe fn error_object_length(object: *const c_void) -> usize {
+    // SAFETY: the caller's promise.
+    unsafe { object.cast::<ErrorObject>().as_ref() }.map_or(0, |object| object.message.count_bytes())
+}
+
 /// Destroys an error object; ignores null.
 ///
 /// # Safety

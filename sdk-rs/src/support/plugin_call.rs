@@ -139,6 +139,25 @@ pub unsafe fn answered<S: StatusCode>(
     }
 }
 
+/// Makes the error as [`answered`] does, from a text with a length.
+///
+/// # Safety
+/// `message` is null or points to `length` bytes.
+pub unsafe fn answered_with<S: StatusCode>(
+    function: &'static str,
+    status: S,
+    message: *const c_char,
+    length: usize,
+) -> Error<S> {
+    if message.is_null() || length > isize::MAX as usize {
+        // SAFETY: there is no message.
+        return unsafe { answered(function, status, None) };
+    }
+    // SAFETY: not null, and as long by the caller's promise.
+    let message = unsafe { std::slice::from_raw_parts(message.cast::<u8>(), length) };
+    Error::from_plugin(status, String::from_utf8_lossy(message).into_owned())
+}
+
 /// Values that wait for a callback, by number. Each can be taken once, even if a callback passes a wrong number.
 pub struct Kept<T>(Mutex<(usize, BTreeMap<usize, T>)>);
 

@@ -171,6 +171,10 @@ pub(crate) fn check_holds(check: &Check, list: ParamList, field: &Param) {
         ParamsOf::Struct(ty) => check.interface.objects().any(|(object, _)| std::ptr::eq(object, ty)),
         ParamsOf::Function(_) | ParamsOf::Callback(_) => false,
     };
+    let is_version = match list.of {
+        ParamsOf::Struct(ty) => is_version(check, ty),
+        ParamsOf::Function(_) | ParamsOf::Callback(_) => false,
+    };
     let is_address = field.ty == Ty::Pointer || check.spec.object(field.ty).is_some();
     let unnumbered = check.interface.releases.iter().find(|release| release.number.is_none());
     let diagnostic = |message: String| Diagnostic::new(Code::Object, place.value, message);
@@ -183,8 +187,9 @@ pub(crate) fn check_holds(check: &Check, list: ParamList, field: &Param) {
             diagnostic(format!("`{}` does not lead to a value", field.name.value))
                 .label("a `pointer` that is made with `dir: out` and `role: creates`, passed, or released with `role: destroys`")
         }
+        Holds::Size if is_version && field.ty == Ty::Size => return,
         _ if !is_object => diagnostic(format!("`{}` is no data member of an object", field.name.value))
-            .label("only in `head` and `tail` of an object"),
+            .label("only in `head` and `tail` of an object, and `size` in the version of a table"),
         Holds::Release if field.ty != (Ty::Int { bits: 32, signed: false }) => {
             diagnostic(format!("the number of a release is a `u32`, not {}", check.show_a(field.ty)))
                 .related(field.places.span("type"), "its type")
@@ -215,6 +220,14 @@ pub(crate) fn check_holds(check: &Check, list: ParamList, field: &Param) {
         _ => return,
     };
     check.report(diagnostic);
+}
+
+/// Returns true if a struct is the version of a table that the plugin owns.
+fn is_version(check: &Check, ty: &Type) -> bool {
+    let Some(table) = check.interface.table() else { return false };
+    let version = table.owned().and_then(|owned| owned.version.as_ref());
+    let field = version.and_then(|(field, _)| table.field(field)?.ty.id());
+    field.is_some_and(|id| std::ptr::eq(check.spec.ty(id), ty))
 }
 
 /// Checks that only objects and hosts take objects: other functions could not tell whose they are.

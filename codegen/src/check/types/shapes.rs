@@ -37,8 +37,9 @@ pub(crate) fn check_owned_version(check: &Check) {
     let Some((name, numbers)) = table.owned().and_then(|owned| owned.version.as_ref()) else { return };
     let field = table.field(name);
     let fits = |field: &Param| match check.kind(field.ty) {
-        Some(TypeKind::Struct { fields, .. }) => {
-            fields.len() == numbers.len() && fields.iter().all(|field| field.ty.is_length())
+        Some(TypeKind::Struct { .. }) => {
+            let parts = check.spec.version_fields(field.ty);
+            parts.len() == numbers.len() && parts.iter().all(|field| field.ty.is_length())
         }
         _ => !check.is_sound(field),
     };
@@ -96,6 +97,22 @@ pub(crate) fn check_error_object(check: &Check) {
         (ResultKind::None, None) => true,
         _ => false,
     };
+    let in_args = |function: &Function, wanted: Option<Ty>, role: Role| {
+        let is_passed = |param: &Param| param.ty == ty && param.dir == Direction::In && param.role == role;
+        let mut outputs = function.params.iter().filter(|param| param.dir == Direction::Out);
+        let is_text = |param: &Param| param.lent && matches!(param.ty, Ty::String | Ty::Char);
+        let has_value = match (wanted, outputs.next()) {
+            (None, value) => value.is_none(),
+            (Some(Ty::String), Some(value)) => is_text(value),
+            (Some(wanted), Some(value)) => value.ty == wanted && value.length.is_none(),
+            (Some(_), None) => false,
+        };
+        let has_length = outputs.all(|param| wanted == Some(Ty::String) && param.ty == Ty::Size);
+        function.params.iter().filter(|param| is_passed(param)).count() == 1
+            && has_value
+            && has_length
+            && !matches!(function.result, ResultKind::Value(_))
+    };
     let takes = |function: &Function, role: Role| match function.params.as_slice() {
         [param] => param.ty == ty && param.dir == Direction::In && param.role == role,
         _ => false,
@@ -107,8 +124,11 @@ pub(crate) fn check_error_object(check: &Check) {
     ];
     for (key, id, wanted, role, expected) in shapes {
         let function = check.interface.function(id);
-        let is_right = takes(function, role) && returns(function, wanted);
-        let stays = function.availability == Availability::default() && function.args.is_none();
+        let is_right = match function.args {
+            Some(_) => in_args(function, wanted, role),
+            None => takes(function, role) && returns(function, wanted),
+        };
+        let stays = function.availability == Availability::default();
         if check.before.trusts(function.places.extent) && !(is_right && stays) {
             let message = format!("`{}` does not have the signature of `{key}`", function.name.value);
             Diagnostic::new(Code::ErrorObject, places.span(key), message)
@@ -149,7 +169,13 @@ pub(crate) fn check_lent(check: &Check, list: ParamList, param: &Param) {
         count.dir == Direction::Out && count.ty == Ty::Size && count.length.is_none()
     };
     let is_counted = matches!(param.length, Some(Length::Count(Extent::Param(id))) if counts(id));
-    let is_handle = matches!(check.kind(param.ty), Some(TypeKind::Handle { .. }));
+    let is_element = match param.ty {
+        Ty::Named(_) => {
+            matches!(check.kind(param.ty), Some(TypeKind::Handle { .. } | TypeKind::Enum { .. }))
+        }
+        Ty::String | Ty::Pointer => false,
+        _ => true,
+    };
     let is_object = param.length.is_none()
         && param.role == Role::Uses
         && matches!(check.kind(param.ty), Some(TypeKind::Handle { form: HandleForm::Pointee(_), .. }));
@@ -157,7 +183,7 @@ pub(crate) fn check_lent(check: &Check, list: ParamList, param: &Param) {
     let is_text = param.length.is_none() && param.ty == Ty::String && check.interface.table().is_none();
     let is_function = matches!(list.of, crate::check::ParamsOf::Function(_));
     if param.dir == Direction::Out
-        && ((is_counted && is_handle) || is_object || is_text)
+        && ((is_counted && is_element) || is_object || is_text)
         && is_function
         && !param.nullable
     {
@@ -165,6 +191,6 @@ pub(crate) fn check_lent(check: &Check, list: ParamList, param: &Param) {
     }
     let message = format!("`{}` cannot be lent", param.name.value);
     Diagnostic::new(Code::Lent, place.key, message)
-        .label("an `out` array of handles with an `out` `size` as its `count`, a handle by pointer, or a `string` is expected")
+        .label("an `out` array of handles or numbers with an `out` `size` as its `count`, a handle by pointer, or a `string` is expected")
         .report(check);
 }

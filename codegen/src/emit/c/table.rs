@@ -223,14 +223,8 @@ impl Builder<'_> {
 
     pub(super) fn owned(&self, table: &Table, owned: &OwnedTable) -> Value {
         let stated = owned.version.iter().flat_map(|(field, numbers)| {
-            let fields = match table.field(field).map(|field| field.ty) {
-                Some(Ty::Named(id)) => match &self.spec.ty(id).kind {
-                    TypeKind::Struct { fields, .. } => fields.as_slice(),
-                    _ => &[],
-                },
-                _ => &[],
-            };
-            fields.iter().zip(numbers)
+            let fields = table.field(field).map(|field| self.spec.version_fields(field.ty));
+            fields.unwrap_or_default().into_iter().zip(numbers)
         });
         context! {
             comment => self.comments.owned(owned),

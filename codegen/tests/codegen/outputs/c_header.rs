@@ -162,7 +162,14 @@ fn header_with_owned_table_compiles_in_every_standard() {
 #[test]
 fn headers_with_objects_and_host_tables_compile_in_every_standard() {
     let include = generate("examples/known-apis/spec", "known-headers");
-    for header in ["ort_runtime.h", "ort_base.h", "ort_provider.h", "ort_provider_api.h", "ggml_objects.h"] {
+    for header in [
+        "ort_runtime.h",
+        "ort_base.h",
+        "ort_provider.h",
+        "ort_provider_api.h",
+        "ggml_objects.h",
+        "pjrt_table.h",
+    ] {
         compiles_everywhere(&include, header);
     }
 }

@@ -11,7 +11,7 @@ use crate::emit::rust::context::Context;
 use crate::emit::rust::method::thunk::thunk_name;
 use crate::emit::rust::names;
 use crate::model::abi;
-use crate::model::{Extension, OwnedTable, Plugin, Table, TypeKind};
+use crate::model::{Extension, Holds, OwnedTable, Plugin, Table, TypeKind};
 
 pub fn emit(context: Context, table: &Table) -> TokenStream {
     let trait_name = names::symbol(&context.interface.trait_name);
@@ -138,13 +138,17 @@ fn own_table(context: Context, table: &Table, owned: &OwnedTable, layouts: &[Lay
     let version = owned.version.as_ref().and_then(|(field, numbers)| {
         let ty = table.field(field)?.ty;
         let Some(TypeKind::Struct { fields, .. }) = context.spec.kind(ty) else { return None };
-        let path = ty.id().map(|id| ffi::struct_path(context, id, &module));
-        let parts = fields.iter().zip(numbers).map(|(field, number)| {
+        let place = names::snake(field);
+        let parts = context.spec.version_fields(ty).into_iter().zip(numbers).map(|(field, number)| {
             let (field, number) = (field.ident(), names::number(*number));
-            quote!(#field: #number)
+            quote! { table.#place.#field = #number; }
         });
-        let field = names::snake(field);
-        Some(quote! { table.#field = #path { #(#parts),* }; })
+        let path = ty.id().map(|id| ffi::struct_path(context, id, &module));
+        let size = fields.iter().find(|field| field.holds == Some(Holds::Size)).map(|field| {
+            let field = field.ident();
+            quote! { table.#place.#field = ::core::mem::size_of::<#path>(); }
+        });
+        Some(quote! { #size #(#parts)* })
     });
     quote! {
         /// Returns a table that the plugin owns: its size, version and functions are set, and the rest is zero.
