@@ -40,11 +40,13 @@ struct OrtEpGraphSupportInfo {
 };
 
 struct OrtValue {
+  ONNXTensorElementDataType element;
   float data[6];
   int64_t dimensions[2];
 };
 
 struct OrtTensorTypeAndShapeInfo {
+  ONNXTensorElementDataType element;
   int64_t dimensions[2];
 };
 
@@ -97,6 +99,11 @@ static OrtStatus* data_of(OrtValue* value, void** data) {
   return NULL;
 }
 
+static OrtStatus* element_of(const OrtTensorTypeAndShapeInfo* shape, ONNXTensorElementDataType* element) {
+  *element = shape->element;
+  return NULL;
+}
+
 static OrtStatus* rank_of(const OrtTensorTypeAndShapeInfo* shape, size_t* count) {
   (void)shape;
   *count = 2;
@@ -110,6 +117,7 @@ static OrtStatus* dimensions_of(const OrtTensorTypeAndShapeInfo* shape, int64_t*
 
 static OrtStatus* shape_of(const OrtValue* value, OrtTensorTypeAndShapeInfo** shape) {
   *shape = malloc(sizeof **shape);
+  (*shape)->element = value->element;
   memcpy((*shape)->dimensions, value->dimensions, sizeof value->dimensions);
   alive++;
   return NULL;
@@ -172,6 +180,7 @@ static const OrtApi api = {
     .Graph_GetNodes = list_nodes,
     .Node_GetOperatorType = operator_type,
     .GetTensorMutableData = data_of,
+    .GetTensorElementType = element_of,
     .GetDimensionsCount = rank_of,
     .GetDimensions = dimensions_of,
     .GetTensorTypeAndShape = shape_of,
@@ -264,10 +273,15 @@ static void run(OrtEpFactory* factory) {
   OrtNodeComputeInfo* computation = computations[1];
   void* state = NULL;
   is_ok("state", computation->CreateState(computation, (OrtNodeComputeContext*)(void*)provider, &state));
-  OrtKernelContext call = {{{{1, 2, 3, 4, 5, 6}, {2, 3}}, {{10, 20, 30, 40, 50, 60}, {2, 3}}, {{0}, {0, 0}}}};
+  const ONNXTensorElementDataType element = ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT;
+  OrtKernelContext call = {{{element, {1, 2, 3, 4, 5, 6}, {2, 3}},
+                            {element, {10, 20, 30, 40, 50, 60}, {2, 3}},
+                            {element, {0}, {0, 0}}}};
   is_ok("compute", computation->Compute(computation, state, &call));
   printf("%g %g %g\n", call.values[2].data[0], call.values[2].data[2], call.values[2].data[5]);
   call.values[1].dimensions[0] = 1;
+  is_ok("compute", computation->Compute(computation, state, &call));
+  call.values[0].element = ONNX_TENSOR_ELEMENT_DATA_TYPE_INT64;
   is_ok("compute", computation->Compute(computation, state, &call));
   computation->ReleaseState(computation, state);
   provider->ReleaseNodeComputeInfos(provider, computations, 2);

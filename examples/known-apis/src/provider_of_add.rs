@@ -11,7 +11,9 @@ use crate::provider::{
     Computation, ComputationContext, DataTransfer, EpDevice, Error, Factory, GraphSupport, HostStream,
     Logger, MemoryDevice, Notification, Provider, Result, SessionOptions, Stream, ffi,
 };
-use crate::runtime::{Graph, HardwareDevice, HardwareDeviceType, KernelContext, KeyValuePairs, Node, Value};
+use crate::runtime::{
+    ElementType, Graph, HardwareDevice, HardwareDeviceType, KernelContext, KeyValuePairs, Node, Value,
+};
 
 /// Makes providers for the CPU.
 pub struct AddFactory {
@@ -177,6 +179,9 @@ impl Addition {
         unsafe {
             let shape = runtime.get_tensor_type_and_shape(value)?;
             let dimensions = runtime.get_dimensions_count(shape).and_then(|rank| {
+                if runtime.get_tensor_element_type(shape)? != ElementType::FLOAT {
+                    return Err(Error::invalid("only tensors of `float` can be added"));
+                }
                 let mut dimensions = vec![0; rank];
                 runtime.get_dimensions(shape, dimensions.as_mut_ptr(), rank)?;
                 Ok(dimensions)

@@ -55,6 +55,7 @@ fn provider_computes_what_the_host_asks_for() {
              capability: 1 capability: the node has no operator\n\
              11 33 66\n\
              compute: 2 compute: the inputs of `Add` have different shapes\n\
+             compute: 2 compute: only tensors of `float` can be added\n\
              0 alive\n"
         );
         assert_eq!(out, expected, "{err}");
