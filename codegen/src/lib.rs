@@ -18,6 +18,8 @@ pub mod emit;
 pub mod exports;
 pub mod formula;
 pub mod grammar;
+#[cfg(feature = "cli")]
+pub mod import;
 pub mod language;
 pub mod model;
 pub mod out;

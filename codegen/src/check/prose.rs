@@ -194,12 +194,14 @@ impl<'a> Texts<'a> {
     }
 
     fn add_type(&mut self, ty: &'a Type) {
-        let params = match &ty.kind {
-            TypeKind::Struct { fields, .. } => &fields[..],
-            TypeKind::Callback { params, .. } => params,
-            TypeKind::Handle { .. } | TypeKind::Id { .. } | TypeKind::Enum { .. } => &[],
+        let (params, tail) = match &ty.kind {
+            TypeKind::Struct { fields, .. } => (&fields[..], &[][..]),
+            TypeKind::Callback { params, .. } => (&params[..], &[][..]),
+            TypeKind::Handle { object: Some(object), .. } => (&object.head[..], &object.tail[..]),
+            TypeKind::Handle { .. } | TypeKind::Id { .. } | TypeKind::Enum { .. } => (&[][..], &[][..]),
         };
-        let local = names(params);
+        let params: Vec<&Param> = params.iter().chain(tail).collect();
+        let local: Vec<&str> = params.iter().map(|param| param.name.value.as_str()).collect();
         self.add(&ty.places, "summary", &ty.summary, &local);
         self.add(&ty.places, "doc", &ty.doc, &local);
         params.iter().for_each(|param| self.add_parts(param.places.at("doc"), &param.doc, &local));

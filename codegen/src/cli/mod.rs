@@ -5,6 +5,7 @@ mod diff;
 mod explain;
 mod exports;
 mod generate;
+mod import;
 mod places;
 mod table;
 
@@ -37,6 +38,7 @@ Examples:
   codegen abi device                     where each function is, in every release
   codegen diff 3.2 3.3                   what changed, and what it breaks
   codegen explain device_memory_set      all that is known of a function, a type or a rule
+  codegen import zlib.h --spec my-spec   a draft of a spec, from a C header
 
 Exit status: 0 done, 1 mistakes in the spec or stale outputs, 2 anything else.";
 
@@ -76,6 +78,7 @@ enum Command {
     Abi(abi::Options),
     /// Explain what changed between two releases, and what that breaks
     Diff(diff::Options),
+    Import(import::Options),
     /// Tell all that is known of a function, a type, an interface or a rule such as E014
     Explain(explain::Options),
 }
@@ -112,6 +115,10 @@ enum Failure {
     Template { path: PathBuf, source: std::io::Error },
     #[error(transparent)]
     Exports(#[from] exports::ExportsError),
+    #[error("cannot write `{}`", path.display())]
+    Draft { path: PathBuf, source: std::io::Error },
+    #[error(transparent)]
+    Header(#[from] crate::import::clang::ReadError),
     #[error(transparent)]
     Output(#[from] crate::out::OutputError),
     #[error(transparent)]
@@ -134,6 +141,8 @@ impl Failure {
             Failure::Exports(_) => {
                 "`outputs.exports` in `spec.yaml` names the crate and how it is read".into()
             }
+            Failure::Draft { .. } => "`--spec` names the folder of the draft".into(),
+            Failure::Header(error) => error.help().into(),
             Failure::Output(error) => error.help().into(),
             Failure::Emit(error) => error.help().into(),
             Failure::Unknown { help, .. } => help.into(),
@@ -153,6 +162,7 @@ pub fn run() -> ExitCode {
         None => generate::run(&cli.common, &cli.generate),
         Some(Command::Abi(options)) => abi::run(&cli.common, &options),
         Some(Command::Diff(options)) => diff::run(&cli.common, &options),
+        Some(Command::Import(options)) => import::run(&cli.common, &options),
         Some(Command::Explain(options)) => explain::run(&cli.common, &options),
     };
     match answer {

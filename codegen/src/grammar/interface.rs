@@ -55,7 +55,7 @@ shapes! {
         weak: optional(Symbol),
         /// Fallbacks written by hand: name → description.
         strategies: optional(Map(&Line)),
-        /// Names of other programs that docs mention in backticks.
+        /// Names of other programs that docs mention in backticks, and names of the host's header that the spec leaves out.
         names: optional(List(&Symbol)),
         /// Kind `table`: the functions that the SDK offers for it.
         sdk: optional(Shape(&SDK)),

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 /// The modules, each behind those that it may import.
-const ORDER: [&str; 16] = [
+const ORDER: [&str; 17] = [
     "text",
     "output_path",
     "source",
@@ -18,6 +18,7 @@ const ORDER: [&str; 16] = [
     "check",
     "out",
     "emit",
+    "import",
     "cli",
     "lib",
 ];

@@ -51,7 +51,7 @@ fn headers(version: &str) -> Option<PathBuf> {
     include.join("paddle/phi/backends/device_ext.h").is_file().then_some(include)
 }
 
-fn required_headers(version: &str) -> PathBuf {
+pub(super) fn required_headers(version: &str) -> PathBuf {
     headers(version).unwrap_or_else(|| {
         panic!("no headers of PaddlePaddle {version}; fetch them with: cargo xtask headers")
     })

@@ -2,5 +2,6 @@
 
 mod acl;
 mod diopi;
+mod import;
 mod layout;
 mod releases;

@@ -1,0 +1,244 @@
+//! Compares an interface of a spec with the header that it describes.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use super::clang::{ReadError, ReadOptions, Unit};
+use super::draft::{KnownTypes, function_entry};
+use super::header::{CType, FunctionDecl, Header, StructDecl};
+use crate::emit::c::asserts::assertions;
+use crate::model::{Interface, InterfaceKind, ReleaseId, Spec, Type, TypeKind};
+
+/// How a header differs from an interface.
+#[derive(Debug, Default)]
+pub struct Comparison {
+    /// The functions that the spec lacks.
+    pub new: Vec<NewFunction>,
+    /// The types that the spec lacks, by their names in C.
+    pub new_types: Vec<String>,
+    /// The values of enums that the spec lacks: the enum, the value and its number.
+    pub new_values: Vec<(String, String, i64)>,
+    /// The functions that the header lacks, by their names in C.
+    pub gone: Vec<String>,
+    /// What is elsewhere, or of another size or type, such as `offset of C_DeviceInterface.finalize`.
+    pub changed: Vec<String>,
+}
+
+/// A function that the spec lacks.
+#[derive(Debug)]
+pub struct NewFunction {
+    /// Its name in C.
+    pub name: String,
+    /// The member before it in the table.
+    pub after: Option<String>,
+    /// A draft of its entry.
+    pub entry: String,
+}
+
+impl Comparison {
+    /// Returns true if nothing differs.
+    pub fn is_empty(&self) -> bool {
+        let Comparison { new, new_types, new_values, gone, changed } = self;
+        new.is_empty()
+            && new_types.is_empty()
+            && new_values.is_empty()
+            && gone.is_empty()
+            && changed.is_empty()
+    }
+}
+
+/// Includes that a header of PaddlePaddle 2.6 lacks.
+const PRELUDE: &str = "#include <cstddef>\n#include <cstdint>\n#include <type_traits>\n";
+
+/// Compares an interface in a release with headers, as `#include` names them. `since` is the release of new functions.
+///
+/// # Errors
+/// If libclang is not installed or cannot read the headers.
+pub fn compare(
+    spec: &Spec,
+    (interface, release): (&Interface, Option<ReleaseId>),
+    headers: &[String],
+    since: Option<&str>,
+    options: &ReadOptions,
+) -> Result<Comparison, ReadError> {
+    let includes: String = headers.iter().map(|header| format!("#include \"{header}\"\n")).collect();
+    let options = ReadOptions { cxx: true, ..options.clone() };
+    let name = Path::new("import.cc");
+    let text = format!("{PRELUDE}{includes}");
+    let unit = Unit::parse(name, &text, &options)?;
+    let reasons = unit.errors();
+    if !reasons.is_empty() {
+        let header = headers.first().map(String::as_str).unwrap_or_default();
+        return Err(ReadError::Parse { header: header.into(), reasons });
+    }
+    let is_named = |file: &Path| headers.iter().any(|header| file.ends_with(header));
+    let header = unit.declarations(&is_named);
+    let there = names(&header);
+    let mut comparison = Comparison::default();
+    add_functions(spec, (interface, release), &header, since, &mut comparison);
+    add_types(spec, &header, &mut comparison);
+    add_values(interface, &header, &mut comparison);
+    // The compiler holds what both have to each other: offsets, sizes and whole types.
+    let asserts = assertions(spec, interface, release, &|name| there.contains(name));
+    let text = format!("{text}{asserts}");
+    let unit = Unit::parse(name, &text, &options)?;
+    let lines: Vec<&str> = text.lines().collect();
+    let mut seen = BTreeSet::new();
+    for error in unit.errors() {
+        let number = error.strip_prefix("import.cc:").and_then(|rest| rest.split(':').next());
+        let line = number.and_then(|number| number.parse::<usize>().ok()?.checked_sub(1));
+        let claim = line.and_then(|line| lines.get(line)?.rsplit('"').nth(1));
+        let claim = claim.map_or_else(|| error.clone(), str::to_owned);
+        let is_gone = comparison.gone.iter().any(|name| claim.ends_with(&format!(".{name}")));
+        if !is_gone && seen.insert(claim.clone()) {
+            comparison.changed.push(claim);
+        }
+    }
+    Ok(comparison)
+}
+
+/// Returns the names that a header declares.
+fn names(header: &Header) -> BTreeSet<&str> {
+    let Header { functions, enums, structs, callbacks, handles, aliases } = header;
+    let functions = functions.iter().map(|it| it.name.as_str());
+    let enums = enums.iter().map(|it| it.name.as_str());
+    let structs = structs.iter().map(|it| it.name.as_str());
+    let callbacks = callbacks.iter().map(|it| it.name.as_str());
+    let handles = handles.iter().map(|it| it.name.as_str());
+    let aliases = aliases.iter().map(|(name, _)| name.as_str());
+    functions.chain(enums).chain(structs).chain(callbacks).chain(handles).chain(aliases).collect()
+}
+
+fn add_functions(
+    spec: &Spec,
+    (interface, release): (&Interface, Option<ReleaseId>),
+    header: &Header,
+    since: Option<&str>,
+    comparison: &mut Comparison,
+) {
+    let table = match &interface.kind {
+        InterfaceKind::Table(table) => Some(table.c_name.as_str()),
+        InterfaceKind::HostTable { c_name } => Some(c_name.as_str()),
+        _ => None,
+    };
+    // The host's header has no functions of an extension.
+    let extension = interface.table().and_then(|table| table.extension.as_ref());
+    let extended: Vec<&str> = extension
+        .into_iter()
+        .flat_map(|extension| extension.functions())
+        .map(|function| interface.function(function.value).c_name.as_str())
+        .collect();
+    let known: BTreeSet<&str> = interface
+        .functions
+        .iter()
+        .filter(|function| {
+            function.availability.is_in(release) && !extended.contains(&function.c_name.as_str())
+        })
+        .map(|function| function.c_name.as_str())
+        .collect();
+    let members = table.and_then(|table| header.structs.iter().find(|it| it.name == table));
+    let declared: Vec<(Option<&str>, FunctionDecl)> = match members {
+        Some(table) => members_of(table),
+        None => header.functions.iter().map(|function| (None, function.clone())).collect(),
+    };
+    let there: BTreeSet<&str> = declared.iter().map(|(_, function)| function.name.as_str()).collect();
+    comparison.gone =
+        known.iter().filter(|name| !there.contains(*name)).map(|name| (*name).to_owned()).collect();
+    let types = KnownTypes::of_spec(spec, interface, header);
+    let elsewhere = names_elsewhere(spec, interface);
+    let since = since.map(|since| format!("    since: \"{since}\"\n")).unwrap_or_default();
+    let is_new = |name: &str| !known.contains(name) && (table.is_some() || !elsewhere.contains(name));
+    for (before, function) in declared.iter().filter(|(_, function)| is_new(&function.name)) {
+        comparison.new.push(NewFunction {
+            name: function.name.clone(),
+            after: before.map(str::to_owned),
+            entry: function_entry(&types, (spec, interface), function, &since),
+        });
+    }
+}
+
+/// Returns the symbols that other interfaces describe, and those that the spec leaves out.
+fn names_elsewhere<'a>(spec: &'a Spec, interface: &'a Interface) -> BTreeSet<&'a str> {
+    let mut names: BTreeSet<&str> = interface.foreign_names.iter().map(String::as_str).collect();
+    for other in &spec.interfaces {
+        names.extend(other.functions.iter().map(|function| function.c_name.as_str()));
+        let table = other.table();
+        names.extend(table.and_then(|table| table.plugin()).map(|plugin| plugin.entry.as_str()));
+        names.extend(table.and_then(|table| table.owned()).map(|owned| owned.entry.as_str()));
+    }
+    names
+}
+
+/// Returns the functions of a table, each with the member before it.
+fn members_of(table: &StructDecl) -> Vec<(Option<&str>, FunctionDecl)> {
+    let before = std::iter::once(None).chain(table.fields.iter().map(|field| Some(field.name.as_str())));
+    let mut found = Vec::new();
+    for (field, before) in table.fields.iter().zip(before) {
+        if let CType::Function { params, result } = &field.ty {
+            let function = FunctionDecl {
+                name: field.name.clone(),
+                comment: field.comment.clone(),
+                params: params.clone(),
+                result: (**result).clone(),
+                is_variadic: false,
+            };
+            found.push((before, function));
+        }
+    }
+    found
+}
+
+fn add_types(spec: &Spec, header: &Header, comparison: &mut Comparison) {
+    let mut known = BTreeSet::new();
+    for interface in &spec.interfaces {
+        known.extend(interface.foreign_names.iter().map(String::as_str));
+        known.extend(interface.table().map(|table| table.c_name.as_str()));
+        if let InterfaceKind::HostTable { c_name } = &interface.kind {
+            known.insert(c_name);
+        }
+        for ty in &interface.types {
+            known.insert(&ty.c_name);
+            match &ty.kind {
+                TypeKind::Handle { form, const_name, object, .. } => {
+                    known.extend(form.tag());
+                    known.extend(const_name.as_deref());
+                    let inner = object.as_ref().and_then(|object| object.inner.as_ref());
+                    known.extend(inner.map(|inner| inner.c_name.as_str()));
+                }
+                TypeKind::Id { tag, .. } => {
+                    known.insert(tag);
+                }
+                TypeKind::Enum { .. } | TypeKind::Struct { .. } | TypeKind::Callback { .. } => {}
+            }
+        }
+    }
+    let is_known = |name: &str| {
+        let is_alias = |(left, right): &(String, String)| {
+            (left == name && known.contains(right.as_str()))
+                || (right == name && known.contains(left.as_str()))
+        };
+        known.contains(name) || header.aliases.iter().any(is_alias)
+    };
+    let enums = header.enums.iter().map(|it| &it.name);
+    let structs = header.structs.iter().map(|it| &it.name);
+    let callbacks = header.callbacks.iter().map(|it| &it.name);
+    let handles = header.handles.iter().filter(|it| !it.pointer_to.as_deref().is_some_and(is_known));
+    let handles = handles.map(|it| &it.name);
+    let names = enums.chain(structs).chain(callbacks).chain(handles);
+    comparison.new_types = names.filter(|name| !is_known(name)).cloned().collect();
+}
+
+fn add_values(interface: &Interface, header: &Header, comparison: &mut Comparison) {
+    for it in &header.enums {
+        let Some(known) = interface.types.iter().find(|ty| ty.c_name == it.name).map(Type::enum_values)
+        else {
+            continue;
+        };
+        for (name, value, _) in &it.values {
+            let is_left_out = interface.foreign_names.contains(name);
+            if !is_left_out && !known.iter().any(|known| known.c_name == *name) {
+                comparison.new_values.push((it.name.clone(), name.clone(), *value));
+            }
+        }
+    }
+}

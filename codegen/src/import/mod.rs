@@ -1,0 +1,14 @@
+//! Reads C headers: drafts a spec from one, or compares a spec with one.
+
+pub mod clang;
+mod comment;
+pub mod compare;
+pub mod draft;
+mod guess;
+pub mod header;
+mod names;
+
+/// Returns a name for a spec from that of a header.
+pub fn name_of(stem: &str) -> String {
+    names::snake(stem, "api")
+}

@@ -1,0 +1,111 @@
+//! `codegen import`: a draft of a spec, and the comparison of a spec with a header.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+
+use codegen::source::Folder;
+
+use crate::data;
+
+/// Runs the command, and returns its exit status and what it says on standard output and standard error.
+fn import(arguments: &[&str]) -> (i32, String, String) {
+    let output = Command::new(env!("CARGO_BIN_EXE_codegen"))
+        .arg("import")
+        .args(arguments)
+        .env("NO_COLOR", "1")
+        .output()
+        .expect("the command was built with this test");
+    let [out, err] = [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned());
+    (output.status.code().expect("the command was not killed"), out, err)
+}
+
+/// Returns a folder that does not exist.
+fn folder(name: &str) -> PathBuf {
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("import").join(name);
+    if folder.exists() {
+        fs::remove_dir_all(&folder).expect("the folder for tests can be written");
+    }
+    folder
+}
+
+fn header() -> String {
+    data("c/import.h").to_string_lossy().into_owned()
+}
+
+#[test]
+fn draft_keeps_every_rule_and_agrees_with_its_header() {
+    let folder = folder("draft");
+    let spec = folder.to_string_lossy();
+    let (code, out, err) = import(&[&header(), "--spec", &spec]);
+    assert_eq!(code, 0, "{out}{err}");
+    assert!(out.contains("12 functions, 6 types and") && out.ends_with("It keeps every rule.\n"), "{out}");
+    codegen::load(&Folder::new(&folder)).unwrap_or_else(|mistakes| panic!("{}", mistakes.render(false)));
+    let text = fs::read_to_string(folder.join("import/functions.yaml")).expect("the draft was written");
+    for part in [
+        "status: Error",
+        "{ name: \"no_room\", c: KIT_NO_ROOM, value: 2, ",
+        "path: { type: string, doc: \"where it is\" }\n",
+        "kit: { type: Kit, dir: out, role: creates, doc: \"the kit\" }   # guess: ",
+        "kit: { type: Kit, const: false, role: destroys, ",
+        "summary: \"Serves to count the tools\"\n    doc: \"To count the tools. It is 'fast'.\"",
+        "count: { type: size, dir: out, ",
+        "user_data: { type: pointer, context_of: visitor, ",
+        "data: { type: pointer, space: host, bytes: size, dir: out, ",
+        "weights: { type: f32, count: num_weights, ",
+        "place: { type: Place, by: pointer, ",
+        "depth: { type: f64, count: 3, ",
+        "{ name: Bits, kind: handle, c: kit_bits, by: pointer, ",
+        "variadic: true",
+    ] {
+        let interface = fs::read_to_string(folder.join("import/interface.yaml")).expect("it was written");
+        assert!(text.contains(part) || interface.contains(part), "no {part:?} in\n{text}");
+    }
+    let (code, out, err) = import(&[&header(), "--spec", &spec]);
+    assert_eq!((code, out.as_str()), (0, "`import` is as the header declares it.\n"), "{err}");
+}
+
+#[test]
+fn what_changed_in_a_header_is_told() {
+    let folder = folder("changed");
+    let spec = folder.to_string_lossy();
+    let (code, out, err) = import(&[&header(), "--spec", &spec]);
+    assert_eq!(code, 0, "{out}{err}");
+    let text = fs::read_to_string(header()).expect("the header is a part of the tests");
+    let text = text
+        .replace("KIT_NO_ROOM = 2", "KIT_NO_ROOM = 3, KIT_LOST = 4")
+        .replace("const char* kit_name(const kit_t* kit);", "typedef enum { KIT_RED } kit_colour;")
+        .replace("int32_t row;", "int64_t row;")
+        .replace("kit_tool kit_first(kit_t* kit);", "kit_tool kit_last(kit_t* kit);");
+    let changed = folder.join("import.h");
+    fs::write(&changed, text).expect("the folder for tests can be written");
+    let (code, out, err) = import(&[&changed.to_string_lossy(), "--spec", &spec, "--release", "2.0"]);
+    assert_eq!(code, 1, "{out}{err}");
+    for part in [
+        "New functions (1):\n  `kit_last`\n",
+        "New types (1):\n  `kit_colour`\n",
+        "New values (1):\n  `KIT_LOST` = 4 of `kit_error_t`\n",
+        "Functions that the header lacks (2):\n  `kit_first`\n  `kit_name`\n",
+        "  KIT_NO_ROOM\n",
+        "  type of kit_place.row\n",
+        "  - name: kit_last\n    c: kit_last\n    since: \"2.0\"\n",
+    ] {
+        assert!(out.contains(part), "no {part:?} in\n{out}");
+    }
+}
+
+#[test]
+fn header_that_cannot_be_read_and_a_folder_with_other_files_are_refused() {
+    let folder = folder("refused");
+    let spec = folder.to_string_lossy();
+    let (code, _, err) = import(&["no_such_header.h", "--spec", &spec]);
+    assert_eq!(code, 2, "{err}");
+    assert!(err.contains("libclang cannot read `no_such_header.h`"), "{err}");
+    assert!(!folder.exists(), "a draft was written");
+    fs::create_dir_all(&folder).expect("the folder for tests can be written");
+    fs::write(folder.join("letter.txt"), "mine").expect("the folder for tests can be written");
+    let (code, _, err) = import(&[&header(), "--spec", &spec]);
+    assert_eq!(code, 1, "{err}");
+    assert!(err.contains("is neither empty nor a spec"), "{err}");
+    assert_eq!(fs::read_dir(&folder).expect("it is there").count(), 1, "something was written");
+}
