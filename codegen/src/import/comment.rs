@@ -97,7 +97,7 @@ mod tests {
     #[test]
     fn plain_comment_is_a_text() {
         let comment = Comment::of("To open a `file`.\nIt stays open.");
-        assert_eq!(comment.summary(""), "Serves to open a 'file'.");
+        assert_eq!(comment.summary(""), "Serves to open a 'file'");
         assert_eq!(comment.doc(""), "To open a 'file'. It stays open.");
         assert_eq!(Comment::of("").summary("None"), "None");
     }

@@ -18,7 +18,8 @@ impl Names {
 
     /// Returns the name of a type: `PascalCase`, without a prefix and the ending `_t`.
     pub fn pascal(&mut self, c_name: &str, prefix: &str) -> String {
-        let name = without(c_name.strip_suffix("_t").unwrap_or(c_name), prefix).to_pascal_case();
+        let c_name = c_name.strip_suffix("_t").unwrap_or(c_name);
+        let name = without(c_name, prefix).to_pascal_case();
         let is_name = name.starts_with(|letter: char| letter.is_ascii_alphabetic());
         // A generated module has its own `Error`, `Result` and `Release`.
         let is_free = !["Error", "Result", "Release", "Self", "D", "P"].contains(&name.as_str());

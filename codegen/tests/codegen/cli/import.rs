@@ -43,7 +43,7 @@ fn draft_keeps_every_rule_and_agrees_with_its_header() {
     codegen::load(&Folder::new(&folder)).unwrap_or_else(|mistakes| panic!("{}", mistakes.render(false)));
     let text = fs::read_to_string(folder.join("import/functions.yaml")).expect("the draft was written");
     for part in [
-        "status: Error",
+        "status: KitError",
         "{ name: \"no_room\", c: KIT_NO_ROOM, value: 2, ",
         "path: { type: string, doc: \"where it is\" }\n",
         "kit: { type: Kit, dir: out, role: creates, doc: \"the kit\" }   # guess: ",
