@@ -6,9 +6,11 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use super::{Answer, Common, Failure, REFUSED, is_spec, pick_interface};
+use crate::emit::c::asserts::Claim;
 use crate::import::clang::{ReadOptions, Unit};
 use crate::import::compare::{Comparison, compare};
 use crate::import::draft::draft;
+use crate::import::read::declarations;
 use crate::model::ReleaseId;
 use crate::source::Folder;
 use crate::text::count;
@@ -74,7 +76,7 @@ fn draft_at(folder: &Path, options: &Options) -> Result<Answer, Failure> {
         let file = absolute(file);
         files.contains(&file) || folders.iter().any(|folder| file.starts_with(folder))
     };
-    let header = unit.declarations(&is_own);
+    let header = declarations(&unit, &is_own);
     let first = options.headers.first().map(PathBuf::as_path).unwrap_or(Path::new("api.h"));
     let stem = first.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
     let name = options.interface.clone().unwrap_or_else(|| crate::import::name_of(&stem));
@@ -91,7 +93,7 @@ fn draft_at(folder: &Path, options: &Options) -> Result<Answer, Failure> {
         folder.display(),
         count(draft.functions, "function"),
         count(draft.types, "type"),
-        count(draft.guesses, "guess").replace("guesss", "guesses"),
+        if draft.guesses == 1 { "1 guess".to_owned() } else { format!("{} guesses", draft.guesses) },
     );
     match crate::load(&Folder::new(folder)) {
         Ok(_) => text.push_str("It keeps every rule.\n"),
@@ -147,16 +149,15 @@ fn compare_with(common: &Common, options: &Options) -> Result<Answer, Failure> {
 /// Returns what a changed table means for plugins that were built for the release of the spec; `None` if its layout is the
 /// same.
 fn verdict(comparison: &Comparison, table: &str) -> Option<&'static str> {
-    let has =
-        |what: &str| comparison.changed.iter().any(|claim| claim.starts_with(&format!("{what} {table}")));
-    if has("offset of") || !comparison.gone.is_empty() {
+    let has = |is: &dyn Fn(&Claim) -> bool| comparison.changed.iter().any(is);
+    if has(&|claim| matches!(claim, Claim::Offset(of, _) if of == table)) || !comparison.gone.is_empty() {
         Some(
             "one that compares the size of the table refuses this host; one that does not is loaded, and the host calls \
              wrong functions",
         )
-    } else if has("type of") {
+    } else if has(&|claim| matches!(claim, Claim::Member(of, _) if of == table)) {
         Some("they are loaded, and calls of the changed functions pass wrong arguments")
-    } else if has("size of") {
+    } else if has(&|claim| matches!(claim, Claim::Size(of) if of == table)) {
         Some("one that compares the size of the table refuses this host; others are loaded and work")
     } else {
         None
@@ -185,7 +186,7 @@ fn told(comparison: &Comparison, of: &str, verdict: Option<&str>) -> String {
         new_values.iter().map(|(of, name, value)| format!("`{name}` = {value} of `{of}`")).collect(),
     );
     list("Functions that the header lacks", gone.iter().map(|name| format!("`{name}`")).collect());
-    list("Changed or moved", changed.clone());
+    list("Changed or moved", changed.iter().map(Claim::to_string).collect());
     if let Some(verdict) = verdict {
         let _ = writeln!(text, "\nPlugins that exist: {verdict}.");
     }

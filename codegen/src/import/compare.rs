@@ -6,7 +6,8 @@ use std::path::Path;
 use super::clang::{ReadError, ReadOptions, Unit};
 use super::draft::{KnownTypes, function_entry};
 use super::header::{CType, FunctionDecl, Header, StructDecl};
-use crate::emit::c::asserts::assertions;
+use super::read::declarations;
+use crate::emit::c::asserts::{Claim, assertions};
 use crate::model::{Interface, InterfaceKind, ReleaseId, Spec, Type, TypeKind};
 
 /// How a header differs from an interface.
@@ -20,8 +21,8 @@ pub struct Comparison {
     pub new_values: Vec<(String, String, i64)>,
     /// The functions that the header lacks, by their names in C.
     pub gone: Vec<String>,
-    /// What is elsewhere, or of another size or type, such as `offset of C_DeviceInterface.finalize`.
-    pub changed: Vec<String>,
+    /// What is elsewhere, or of another size or type.
+    pub changed: Vec<Claim>,
 }
 
 /// A function that the spec lacks.
@@ -72,7 +73,7 @@ pub fn compare(
         return Err(ReadError::Parse { header: header.into(), reasons });
     }
     let is_named = |file: &Path| headers.iter().any(|header| file.ends_with(header));
-    let header = unit.declarations(&is_named);
+    let header = declarations(&unit, &is_named);
     let there = names(&header);
     let mut comparison = Comparison::default();
     add_functions(spec, (interface, release), &header, since, &mut comparison);
@@ -80,16 +81,20 @@ pub fn compare(
     add_values(interface, &header, &mut comparison);
     // The compiler holds what both have to each other: offsets, sizes and whole types.
     let asserts = assertions(spec, interface, release, &|name| there.contains(name));
-    let text = format!("{text}{asserts}");
-    let unit = Unit::parse(name, &text, &options)?;
-    let lines: Vec<&str> = text.lines().collect();
+    let first = text.lines().count() + 1;
+    let lines: String = asserts.iter().map(|assertion| format!("{assertion}\n")).collect();
+    let unit = Unit::parse(name, &format!("{text}{lines}"), &options)?;
     let mut seen = BTreeSet::new();
-    for error in unit.errors() {
-        let number = error.strip_prefix("import.cc:").and_then(|rest| rest.split(':').next());
-        let line = number.and_then(|number| number.parse::<usize>().ok()?.checked_sub(1));
-        let claim = line.and_then(|line| lines.get(line)?.rsplit('"').nth(1));
-        let claim = claim.map_or_else(|| error.clone(), str::to_owned);
-        let is_gone = comparison.gone.iter().any(|name| claim.ends_with(&format!(".{name}")));
+    for error in unit.located_errors() {
+        let assertion = if error.file == name { error.line.checked_sub(first) } else { None };
+        let claim = match assertion.and_then(|index| asserts.get(index)) {
+            Some(assertion) => assertion.claim.clone(),
+            None => Claim::Other(error.text),
+        };
+        let is_gone = match &claim {
+            Claim::Offset(_, member) | Claim::Member(_, member) => comparison.gone.contains(member),
+            Claim::Size(_) | Claim::Other(_) => false,
+        };
         if !is_gone && seen.insert(claim.clone()) {
             comparison.changed.push(claim);
         }

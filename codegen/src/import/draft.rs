@@ -290,8 +290,8 @@ impl Writer<'_> {
         }
         for it in &header.structs {
             match self.types.kind(&it.name) {
-                Some((Kind::Struct, name)) => self.struct_(it, &name.to_owned()),
-                Some((Kind::Object, name)) => self.handle(&it.name, &name.to_owned(), &it.comment),
+                Some((Kind::Struct, name)) => self.struct_(it, name),
+                Some((Kind::Object, name)) => self.handle(&it.name, name, &it.comment),
                 _ => {}
             }
         }

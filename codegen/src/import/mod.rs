@@ -7,6 +7,7 @@ pub mod draft;
 mod guess;
 pub mod header;
 mod names;
+pub mod read;
 
 /// Returns a name for a spec from that of a header.
 pub fn name_of(stem: &str) -> String {

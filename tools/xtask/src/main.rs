@@ -47,6 +47,8 @@ enum Task {
     Lint,
     /// Extract the headers of PaddlePaddle's wheels for the layout tests
     Headers,
+    /// Compare the newest wheel of PaddlePaddle on PyPI with the spec, and fail if its headers differ
+    WatchReleases(paddle::watch::Options),
     /// Install the C SDK below a prefix: headers, libraries, pkg-config files, CMake package and examples
     Install(sdk::install::Options),
     /// Test the installed C SDK only
@@ -97,6 +99,7 @@ fn main() -> Result<ExitCode> {
         Task::Sdk => return Ok(test::c_sdk()?),
         Task::Lint => test::lint::run(),
         Task::Headers => paddle::headers().map(|_| ()),
+        Task::WatchReleases(options) => paddle::watch::run(&options),
         Task::Install(options) => sdk::install::run(&options),
         Task::Python => sdk::python::test(true),
         Task::Wheel(options) => sdk::wheel::run(&options),

@@ -15,7 +15,7 @@ pub struct Step {
     errors: fn() -> Stdio,
 }
 
-/// Creates a step that runs a program. Its environment has the fetched tools on the `PATH`, does not have the build folders
+/// Creates a step that runs a program. Its environment has the fetched tools on the `PATH`, names a fetched libclang, does not have the build folders
 /// of cargo on the path of libraries, disables backtraces, and names the file that records skipped tests, if tests may be
 /// skipped.
 pub fn step(program: impl AsRef<OsStr>) -> Step {
@@ -23,6 +23,10 @@ pub fn step(program: impl AsRef<OsStr>) -> Step {
     command.current_dir(project::root()).stdin(Stdio::null());
     command.env("PATH", project::search_path()).env("RUST_BACKTRACE", "0");
     command.env("LD_LIBRARY_PATH", project::library_path());
+    let libclang = project::fetched_tools().join(tools::LIBCLANG);
+    if libclang.exists() {
+        command.env("LIBCLANG_PATH", libclang);
+    }
     match left_out::file() {
         Some(file) => command.env(left_out::VARIABLE, file),
         None => command.env_remove(left_out::VARIABLE),
@@ -110,10 +114,15 @@ impl Step {
     }
 
     /// Runs the program and returns its standard output.
-    pub fn read(mut self) -> Result<String, Failure> {
+    pub fn read(self) -> Result<String, Failure> {
+        self.read_up_to(0)
+    }
+
+    /// Runs a program whose exit status up to `last` is an answer, and returns its standard output.
+    pub fn read_up_to(mut self, last: i32) -> Result<String, Failure> {
         let output =
             self.command.stderr((self.errors)()).output().map_err(|source| self.not_started(source))?;
-        if output.status.success() {
+        if output.status.code().is_some_and(|code| (0..=last).contains(&code)) {
             Ok(String::from_utf8_lossy(&output.stdout).into_owned())
         } else {
             Err(Failure::Failed { command: self.text(), status: output.status })

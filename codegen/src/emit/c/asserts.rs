@@ -4,13 +4,54 @@
 //! or has another type is found. Names of parameters are not part of a type.
 
 use std::collections::BTreeSet;
+use std::fmt;
 
 use super::names::Names;
 use super::types::{Dialect, Speller};
 use crate::model::abi::{self, MemberKind, StructLayout};
 use crate::model::*;
 
-/// Writes the assertions about an interface in a release. `declared` contains the names that the header declares: a
+/// An assertion that a compiler checks.
+#[derive(Clone, Debug)]
+pub struct Assertion {
+    /// The expression that is true if the header agrees.
+    pub condition: String,
+    /// What the expression says.
+    pub claim: Claim,
+}
+
+/// What an assertion says of a header.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Claim {
+    /// The size of a type.
+    Size(String),
+    /// The offset of a member of a struct.
+    Offset(String, String),
+    /// The type of a member of a struct.
+    Member(String, String),
+    /// The type or the value of what this names.
+    Other(String),
+}
+
+impl fmt::Display for Claim {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Claim::Size(of) => write!(out, "size of {of}"),
+            Claim::Offset(of, member) => write!(out, "offset of {of}.{member}"),
+            Claim::Member(of, member) => write!(out, "type of {of}.{member}"),
+            Claim::Other(what) => out.write_str(what),
+        }
+    }
+}
+
+/// Writes the assertion in C++, in one line.
+impl fmt::Display for Assertion {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "static_assert({}, \"{}\");", self.condition, self.claim)
+    }
+}
+
+/// Returns the assertions about an interface in a release. `declared` contains the names that the header declares: a
 /// header may leave a callback type without a name, and a symbol that it does not declare can only be looked up in a
 /// library.
 pub fn assertions(
@@ -18,9 +59,9 @@ pub fn assertions(
     interface: &Interface,
     release: Option<ReleaseId>,
     declared: &dyn Fn(&str) -> bool,
-) -> String {
+) -> Vec<Assertion> {
     let speller = Speller::new(spec, interface, release, Dialect::Upstream);
-    let mut asserts = Asserts { spec, interface, release, speller, lines: Vec::new() };
+    let mut asserts = Asserts { spec, interface, release, speller, assertions: Vec::new() };
     let (used, used_ever) = (asserts.used_types(release), asserts.used_types(None));
     for (index, ty) in interface.types.iter().enumerate() {
         // A type exists from the first function on that uses it. A type that no function uses always existed.
@@ -33,7 +74,7 @@ pub fn assertions(
         Some(table) => asserts.table(table),
         None => asserts.symbols(declared),
     }
-    asserts.lines.join("\n") + "\n"
+    asserts.assertions
 }
 
 struct Asserts<'a> {
@@ -41,7 +82,7 @@ struct Asserts<'a> {
     interface: &'a Interface,
     release: Option<ReleaseId>,
     speller: Speller<'a>,
-    lines: Vec<String>,
+    assertions: Vec<Assertion>,
 }
 
 impl Asserts<'_> {
@@ -66,12 +107,25 @@ impl Asserts<'_> {
         self.spec.ty(id).params().iter().for_each(|param| self.follow(param.ty, used));
     }
 
-    fn assert(&mut self, condition: String, what: String) {
-        self.lines.push(format!("static_assert({condition}, \"{what}\");"));
+    fn assert(&mut self, condition: String, claim: Claim) {
+        self.assertions.push(Assertion { condition, claim });
     }
 
-    fn same(&mut self, left: String, right: String, what: String) {
-        self.assert(format!("std::is_same<{left}, {right}>::value"), what);
+    fn same(&mut self, left: String, right: String, claim: Claim) {
+        self.assert(format!("std::is_same<{left}, {right}>::value"), claim);
+    }
+
+    /// Asserts the offset and the type of a member.
+    fn member(&mut self, of: &str, member: &str, offset: u64, spelled: String) {
+        let names = || (of.to_owned(), member.to_owned());
+        let (name, field) = names();
+        self.assert(format!("offsetof({of}, {member}) == {offset}"), Claim::Offset(name, field));
+        let (name, field) = names();
+        self.same(format!("decltype({of}::{member})"), spelled, Claim::Member(name, field));
+    }
+
+    fn size(&mut self, of: &str, size: u64) {
+        self.assert(format!("sizeof({of}) == {size}"), Claim::Size(of.to_owned()));
     }
 
     fn ty(&mut self, ty: &Type, declared: &dyn Fn(&str) -> bool) {
@@ -79,38 +133,45 @@ impl Asserts<'_> {
         match &ty.kind {
             TypeKind::Handle { form, const_name, .. } => {
                 if let (Some(const_name), Some(tag)) = (const_name, form.tag()) {
-                    self.same(const_name.clone(), format!("const {tag}*"), format!("handle {const_name}"));
+                    self.same(
+                        const_name.clone(),
+                        format!("const {tag}*"),
+                        Claim::Other(format!("handle {const_name}")),
+                    );
                 }
                 let spelled = match form {
                     HandleForm::Void => "void*".to_owned(),
                     HandleForm::Tagged(tag) => format!("{tag}*"),
                     HandleForm::Pointee(tag) => tag.clone(),
                 };
-                self.same(name.clone(), spelled, format!("handle {name}"));
+                self.same(name.clone(), spelled, Claim::Other(format!("handle {name}")));
             }
             TypeKind::Id { tag, field, ty } => {
                 let (size, _) = abi::size_of(self.spec, *ty, self.release);
-                self.same(name.clone(), format!("{tag}*"), format!("id {name}"));
+                self.same(name.clone(), format!("{tag}*"), Claim::Other(format!("id {name}")));
                 self.same(
                     format!("decltype({tag}::{field})"),
                     self.speller.base(*ty),
-                    format!("{tag}::{field}"),
+                    Claim::Other(format!("{tag}::{field}")),
                 );
-                self.assert(format!("sizeof({tag}) == {size}"), format!("size of {tag}"));
+                self.size(tag, size);
             }
             TypeKind::Enum { values, .. } => {
                 self.assert(
                     format!("std::is_enum<{name}>::value && sizeof({name}) == 4"),
-                    format!("enum {name}"),
+                    Claim::Other(format!("enum {name}")),
                 );
                 for EnumValue { c_name, value, availability, .. } in values {
                     if availability.is_in(self.release) {
                         self.same(
                             format!("decltype({c_name})"),
                             name.clone(),
-                            format!("{c_name} is of {name}"),
+                            Claim::Other(format!("{c_name} is of {name}")),
                         );
-                        self.assert(format!("static_cast<long long>({c_name}) == {value}"), c_name.clone());
+                        self.assert(
+                            format!("static_cast<long long>({c_name}) == {value}"),
+                            Claim::Other(c_name.clone()),
+                        );
                     }
                 }
             }
@@ -125,7 +186,7 @@ impl Asserts<'_> {
             TypeKind::Callback { params, result, .. } => {
                 if declared(name) {
                     let whole = self.speller.callback(params, result.as_deref(), "");
-                    self.same(name.clone(), whole, format!("callback {name}"));
+                    self.same(name.clone(), whole, Claim::Other(format!("callback {name}")));
                 }
             }
         }
@@ -133,7 +194,7 @@ impl Asserts<'_> {
 
     fn fields(&mut self, ty: &Type, fields: &[Param], layout: &StructLayout) {
         let name = &ty.c_name;
-        self.assert(format!("sizeof({name}) == {}", layout.size), format!("size of {name}"));
+        self.size(name, layout.size);
         for (index, offset, _) in &layout.fields {
             let field = &fields[*index];
             let member = Names::new(self.spec, self.interface).field(field);
@@ -142,15 +203,7 @@ impl Asserts<'_> {
                 self.unnamed(name, field.ty, *offset);
                 continue;
             }
-            self.assert(
-                format!("offsetof({name}, {member}) == {offset}"),
-                format!("offset of {name}.{member}"),
-            );
-            self.same(
-                format!("decltype({name}::{member})"),
-                format!("{spelled}{brackets}"),
-                format!("type of {name}.{member}"),
-            );
+            self.member(name, &member, *offset, format!("{spelled}{brackets}"));
         }
     }
 
@@ -159,18 +212,15 @@ impl Asserts<'_> {
         let Ty::Named(id) = union else { return };
         for member in self.spec.ty(id).params() {
             let field = Names::new(self.spec, self.interface).field(member);
-            let whole = format!("{name}.{field}");
-            self.assert(format!("offsetof({name}, {field}) == {offset}"), format!("offset of {whole}"));
             let (spelled, brackets) = self.speller.field(member);
-            let spelled = format!("{spelled}{brackets}");
-            self.same(format!("decltype({name}::{field})"), spelled, format!("type of {whole}"));
+            self.member(name, &field, offset, format!("{spelled}{brackets}"));
         }
     }
 
     fn table(&mut self, table: &Table) {
         let layout = abi::table_layout(self.interface, table, self.release);
         let name = &table.c_name;
-        self.assert(format!("sizeof({name}) == {}", layout.size), format!("size of {name}"));
+        self.size(name, layout.size);
         for member in &layout.members {
             let (field, spelled) = match &member.kind {
                 MemberKind::Size => (table.size_field.clone(), "size_t".to_owned()),
@@ -185,17 +235,12 @@ impl Asserts<'_> {
                     (field.name.value.clone(), format!("{spelled}{brackets}"))
                 }
             };
-            let offset = member.offset;
-            self.assert(
-                format!("offsetof({name}, {field}) == {offset}"),
-                format!("offset of {name}.{field}"),
-            );
-            self.same(format!("decltype({name}::{field})"), spelled, format!("type of {name}.{field}"));
+            self.member(name, &field, member.offset, spelled);
         }
         if let Some(plugin) = table.plugin() {
             let params = &self.spec.ty(plugin.params).c_name;
             let (entry, whole) = (format!("decltype(&{})", plugin.entry), format!("void (*)({params}*)"));
-            self.same(entry, whole, format!("type of {}", plugin.entry));
+            self.same(entry, whole, Claim::Other(format!("type of {}", plugin.entry)));
         }
     }
 
@@ -203,7 +248,7 @@ impl Asserts<'_> {
         for function in &self.interface.functions {
             if function.availability.is_in(self.release) && declared(&function.c_name) {
                 let (name, whole) = (&function.c_name, self.speller.function_type(function));
-                self.same(format!("decltype(&{name})"), whole, format!("type of {name}"));
+                self.same(format!("decltype(&{name})"), whole, Claim::Other(format!("type of {name}")));
             }
         }
     }

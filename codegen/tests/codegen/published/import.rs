@@ -1,11 +1,13 @@
 //! PaddlePaddle's headers as `codegen import` reads them.
 
+use codegen::emit::c::asserts::Claim;
 use codegen::import::clang::ReadOptions;
 use codegen::import::compare::{Comparison, compare};
 use codegen::model::ReleaseId;
 
 use super::layout::required_headers;
 use crate::specs::project;
+use crate::tools::has_libclang;
 
 /// Compares the device table in a release with the header of a version.
 fn of_device(release: &str, version: &str) -> Comparison {
@@ -20,6 +22,9 @@ fn of_device(release: &str, version: &str) -> Comparison {
 
 #[test]
 fn header_of_each_release_is_as_the_spec_says() {
+    if !has_libclang("header_of_each_release_is_as_the_spec_says") {
+        return;
+    }
     for (release, version) in
         [("2.6", "2.6.2"), ("3.0", "3.0.0"), ("3.1", "3.1.1"), ("3.2", "3.2.2"), ("3.3", "3.3.1")]
     {
@@ -30,6 +35,9 @@ fn header_of_each_release_is_as_the_spec_says() {
 
 #[test]
 fn newer_header_adds_its_functions() {
+    if !has_libclang("newer_header_adds_its_functions") {
+        return;
+    }
     let comparison = of_device("3.2", "3.3.1");
     let new: Vec<&str> = comparison.new.iter().map(|function| function.name.as_str()).collect();
     let spec = project();
@@ -41,6 +49,6 @@ fn newer_header_adds_its_functions() {
     assert!(new.iter().all(|name| came.contains(name)), "{new:?} and {came:?}");
     assert!(comparison.new.iter().all(|function| function.entry.contains("since: \"9.9\"")));
     assert!(comparison.gone.is_empty(), "{:?}", comparison.gone);
-    let moved = "offset of C_DeviceInterface.init_eigen_device".to_owned();
+    let moved = Claim::Offset("C_DeviceInterface".to_owned(), "init_eigen_device".to_owned());
     assert!(comparison.changed.contains(&moved), "{:?}", comparison.changed);
 }

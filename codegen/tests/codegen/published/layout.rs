@@ -70,7 +70,7 @@ fn claims(spec: &Spec, interface: &Interface, release: ReleaseId, include: &Path
         assert!(known || UNDECLARED.contains(&name), "no header declares `{name}`");
         known
     };
-    assertions(spec, interface, Some(release), &declared)
+    assertions(spec, interface, Some(release), &declared).iter().map(|it| format!("{it}\n")).collect()
 }
 
 /// Compiles a file; `Ok` if the assertions hold.

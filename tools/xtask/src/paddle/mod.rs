@@ -2,6 +2,7 @@
 
 pub mod examples;
 pub mod hidden;
+pub mod watch;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -78,33 +79,38 @@ with zipfile.ZipFile(wheel) as archive:
     archive.extractall(target, filter(wanted.fullmatch, archive.namelist()))
 ";
 
-/// Returns the folder of the headers of a release.
-fn headers_of(release: &Release) -> PathBuf {
-    project::path("target/paddle-headers").join(release.version)
+/// Returns the folder of the headers of a version.
+fn headers_of(version: &str) -> PathBuf {
+    project::path("target/paddle-headers").join(version)
 }
 
 /// Returns true if the headers of all releases are extracted.
 pub fn has_headers() -> bool {
-    RELEASES.iter().all(|release| headers_of(release).exists())
+    RELEASES.iter().all(|release| headers_of(release.version).exists())
 }
 
 /// Downloads the headers of all releases. Returns the folder that contains one folder per release.
 pub fn headers() -> Result<PathBuf, Failure> {
-    let root = project::path("target/paddle-headers");
     for release in RELEASES {
-        let folder = headers_of(release);
-        if folder.exists() {
-            continue;
-        }
-        let wheel = download(release.version)?;
-        fs::create_dir_all(&root).map_err(at(&root))?;
-        // Extracts to a temporary folder, so that the next run does not use an incomplete one.
-        let partial = root.join(format!("{}.partial", release.version));
-        step(system_python()).args(["-c", UNPACK]).arg(&wheel).arg(&partial).run()?;
-        fs::rename(&partial, &folder).map_err(at(&folder))?;
-        eprintln!("headers of PaddlePaddle {}: {}", release.version, folder.display());
+        extract(release.version)?;
     }
-    Ok(root)
+    Ok(project::path("target/paddle-headers"))
+}
+
+/// Returns the folder of the headers of a version. Downloads its wheel unless an earlier run did.
+fn extract(version: &str) -> Result<PathBuf, Failure> {
+    let folder = headers_of(version);
+    if folder.exists() {
+        return Ok(folder);
+    }
+    let wheel = download(version)?;
+    // Extracts to a temporary folder, so that the next run does not use an incomplete one.
+    let partial = folder.with_file_name(format!("{version}.partial"));
+    fs::create_dir_all(&partial).map_err(at(&partial))?;
+    step(system_python()).args(["-c", UNPACK]).arg(&wheel).arg(&partial).run()?;
+    fs::rename(&partial, &folder).map_err(at(&folder))?;
+    eprintln!("headers of PaddlePaddle {version}: {}", folder.display());
+    Ok(folder)
 }
 
 /// Creates a virtual environment with a version of PaddlePaddle and the installed plugin.

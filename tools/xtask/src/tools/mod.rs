@@ -37,6 +37,8 @@ pub enum Start {
     Installed,
     /// `zig clang` is LLVM's own driver. It is started with these flags.
     Zig(&'static str),
+    /// It is a library, which a program loads. The package has it at this path.
+    Library(&'static str),
 }
 
 /// All tools. A tool in this table is checked, fetched and reported automatically.
@@ -84,6 +86,13 @@ pub const TOOLS: &[Tool] = &[
         used_by: "the C SDK, found by pkg-config",
     },
     Tool {
+        name: LIBCLANG,
+        alternative: None,
+        source: Source::Pypi("libclang>=16", Start::Library("clang/native/libclang.so")),
+        install: "apt-get install libclang1",
+        used_by: "drafts of specs from C headers",
+    },
+    Tool {
         name: "make",
         alternative: None,
         source: Source::System,
@@ -98,6 +107,9 @@ pub const TOOLS: &[Tool] = &[
         used_by: "memory errors of the C SDK's programs",
     },
 ];
+
+/// The library that reads C headers.
+pub const LIBCLANG: &str = "libclang.so";
 
 /// The PyPI package that contains a complete clang.
 const ZIG: &str = "ziglang>=0.13";

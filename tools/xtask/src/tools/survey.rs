@@ -1,10 +1,11 @@
 //! Searches for all tools in parallel. It takes less than a second and runs before anything is compiled.
 
 use std::iter;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::thread;
 
-use super::{Source, TOOLS, Tool, system_python};
+use super::{Source, Start, TOOLS, Tool, system_python};
 use crate::failure::Failure;
 use crate::project;
 
@@ -73,7 +74,30 @@ fn state(tool: &Tool) -> State {
 
 /// Returns true if a tool is installed on the machine. Fetched tools do not count.
 fn is_here(tool: &Tool) -> bool {
+    if let Source::Pypi(_, Start::Library(_)) = tool.source {
+        return has_library(tool.name);
+    }
     iter::once(tool.name).chain(tool.alternative).any(|name| succeeds(name, &["--version"], ""))
+}
+
+/// Returns true if a library, or a release of it such as `libclang-14.so.1`, is in a folder of the system.
+fn has_library(name: &str) -> bool {
+    let (stem, _) = name.split_once('.').unwrap_or((name, ""));
+    let is_it = |file: &str| {
+        let rest = file.strip_prefix(stem).unwrap_or_default();
+        let release =
+            rest.strip_prefix('-').map_or(rest, |rest| rest.trim_start_matches(|c: char| c.is_ascii_digit()));
+        release.starts_with(".so")
+    };
+    let names_within = |folder: &Path| -> Vec<String> {
+        let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+        entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
+    };
+    let llvm = names_within(Path::new("/usr/lib")).into_iter().filter(|name| name.starts_with("llvm"));
+    let llvm = llvm.map(|name| Path::new("/usr/lib").join(name).join("lib"));
+    let usual = ["/usr/lib", "/usr/lib64", "/usr/local/lib"].map(PathBuf::from);
+    let triple = PathBuf::from(format!("/usr/lib/{}-linux-gnu", std::env::consts::ARCH));
+    llvm.chain(usual).chain([triple]).any(|folder| names_within(&folder).iter().any(|name| is_it(name)))
 }
 
 fn succeeds(program: &str, arguments: &[&str], input: &str) -> bool {
