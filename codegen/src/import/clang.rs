@@ -220,6 +220,33 @@ impl<'u> Cursor<'u> {
         string(unsafe { clang_Cursor_getRawCommentText(self.raw) })
     }
 
+    /// Returns the comment after it that begins in its last line, with its marks.
+    pub fn comment_after(self) -> String {
+        let null = std::ptr::null_mut;
+        let (mut file, mut offset, mut length) = (std::ptr::null_mut(), 0, 0);
+        // SAFETY: as above; the text belongs to the unit, and is copied while it is alive.
+        let text = unsafe {
+            let end = clang_getRangeEnd(clang_getCursorExtent(self.raw));
+            clang_getExpansionLocation(end, &raw mut file, null(), null(), &raw mut offset);
+            if file.is_null() {
+                return String::new();
+            }
+            let text = clang_getFileContents(clang_Cursor_getTranslationUnit(self.raw), file, &raw mut length);
+            if text.is_null() {
+                return String::new();
+            }
+            std::slice::from_raw_parts(text.cast::<u8>(), length)
+        };
+        let rest = String::from_utf8_lossy(text.get(offset as usize..).unwrap_or_default());
+        let rest = rest.trim_start_matches([' ', '\t', ',', ';']);
+        let end = match rest.get(..2) {
+            Some("/*") => rest.find("*/").map(|end| end + 2),
+            Some("//") => rest.find('\n'),
+            _ => None,
+        };
+        end.map_or_else(String::new, |end| rest[..end].to_owned())
+    }
+
     /// Returns its type.
     pub fn ty(self) -> ClangType<'u> {
         // SAFETY: as above.

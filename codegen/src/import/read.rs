@@ -124,7 +124,7 @@ fn push_enum(cursor: Cursor<'_>, name: String, header: &mut Header) {
         return;
     }
     let values = cursor.children().into_iter().filter(|child| child.kind() == CXCursor_EnumConstantDecl);
-    let values = values.map(|value| (value.spelling(), value.enum_value(), comment(value))).collect();
+    let values = values.map(|value| (value.spelling(), value.enum_value(), member_comment(value))).collect();
     header.enums.push(EnumDecl { comment: comment(cursor), values, name });
 }
 
@@ -152,7 +152,7 @@ fn push_struct(cursor: Cursor<'_>, name: String, header: &mut Header) {
                 is_opaque |= member.is_bit_field();
                 let ty = member_type(member);
                 is_opaque |= matches!(ty, CType::Other(_));
-                fields.push(ParamDecl { name: member.spelling(), comment: comment(member), ty });
+                fields.push(ParamDecl { name: member.spelling(), comment: member_comment(member), ty });
             }
             CXCursor_StructDecl | CXCursor_UnionDecl => {
                 is_opaque |= !is_name(&member.spelling());
@@ -287,10 +287,19 @@ fn is_name(text: &str) -> bool {
     !text.is_empty() && text.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_')
 }
 
+/// Returns the comment of a member or a value: the one before it, else the one after it in its line.
+fn member_comment(cursor: Cursor<'_>) -> String {
+    let before = comment(cursor);
+    if before.is_empty() { without_marks(&cursor.comment_after()) } else { before }
+}
+
 /// Returns the comment of a declaration, without its marks.
 fn comment(cursor: Cursor<'_>) -> String {
-    let raw = cursor.comment();
-    let lines = raw.lines().map(|line| {
+    without_marks(&cursor.comment())
+}
+
+fn without_marks(comment: &str) -> String {
+    let lines = comment.lines().map(|line| {
         let line = line.trim().trim_start_matches(['/', '*', '!', '<']).trim_end_matches(['/', '*']);
         line.trim().to_owned()
     });

@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 /** The outcome of a call. */
-typedef enum kit_error { KIT_OK = 0, KIT_BROKEN = -1, KIT_NO_ROOM = 2 } kit_error_t;
+typedef enum kit_error { KIT_OK = 0, KIT_BROKEN = -1, KIT_NO_ROOM = 2 /* there is no room */ } kit_error_t;
 
 /** An open kit. */
 typedef struct kit kit_t;
@@ -19,7 +19,7 @@ typedef struct kit_tool_st* kit_tool;
 typedef struct kit_place {
   /** Its row. */
   int32_t row;
-  double depth[3];
+  double depth[3]; // how deep it is
 } kit_place;
 
 /** A struct that cannot be described. */

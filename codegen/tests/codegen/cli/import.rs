@@ -48,7 +48,7 @@ fn draft_keeps_every_rule_and_agrees_with_its_header() {
     let text = fs::read_to_string(folder.join("import/functions.yaml")).expect("the draft was written");
     for part in [
         "status: KitError",
-        "{ name: \"no_room\", c: KIT_NO_ROOM, value: 2, ",
+        "{ name: \"no_room\", c: KIT_NO_ROOM, value: 2, summary: \"there is no room\" }",
         "path: { type: string, doc: \"where it is\" }\n",
         "kit: { type: Kit, dir: out, role: creates, doc: \"the kit\" }   # guess: ",
         "kit: { type: Kit, const: false, role: destroys, ",
@@ -58,7 +58,8 @@ fn draft_keeps_every_rule_and_agrees_with_its_header() {
         "data: { type: pointer, space: host, bytes: size, dir: out, ",
         "weights: { type: f32, count: num_weights, ",
         "place: { type: Place, by: pointer, ",
-        "depth: { type: f64, count: 3, ",
+        "depth: { type: f64, count: 3, doc: \"how deep it is\" }",
+        "row: { type: i32, doc: \"Its row.\" }",
         "{ name: Bits, kind: handle, c: kit_bits, by: pointer, ",
         "variadic: true",
     ] {
@@ -80,7 +81,7 @@ fn what_changed_in_a_header_is_told() {
     assert_eq!(code, 0, "{out}{err}");
     let text = fs::read_to_string(header()).expect("the header is a part of the tests");
     let text = text
-        .replace("KIT_NO_ROOM = 2", "KIT_NO_ROOM = 3, KIT_LOST = 4")
+        .replace("KIT_NO_ROOM = 2 /* there is no room */", "KIT_NO_ROOM = 3, KIT_LOST = 4")
         .replace("const char* kit_name(const kit_t* kit);", "typedef enum { KIT_RED } kit_colour;")
         .replace("int32_t row;", "int64_t row;")
         .replace("kit_tool kit_first(kit_t* kit);", "kit_tool kit_last(kit_t* kit);");
