@@ -231,7 +231,8 @@ impl<'u> Cursor<'u> {
             if file.is_null() {
                 return String::new();
             }
-            let text = clang_getFileContents(clang_Cursor_getTranslationUnit(self.raw), file, &raw mut length);
+            let text =
+                clang_getFileContents(clang_Cursor_getTranslationUnit(self.raw), file, &raw mut length);
             if text.is_null() {
                 return String::new();
             }
