@@ -8,7 +8,7 @@ use clap::Args;
 use super::{Answer, Common, Failure, REFUSED, is_spec, pick_interface};
 use crate::emit::c::asserts::Claim;
 use crate::import::clang::{ReadOptions, Unit};
-use crate::import::compare::{Comparison, compare};
+use crate::import::compare::{Comparison, NewFunction, compare};
 use crate::import::draft::draft;
 use crate::import::read::declarations;
 use crate::model::ReleaseId;
@@ -175,17 +175,21 @@ fn told(comparison: &Comparison, of: &str, verdict: Option<&str>) -> String {
             });
         }
     };
-    let place = |after: &Option<String>| match after {
-        Some(after) => format!(", after `{after}`"),
+    let with = |word: &str, name: &Option<String>| match name {
+        Some(name) => format!("{word} `{name}`"),
         None => String::new(),
     };
-    list("New functions", new.iter().map(|it| format!("`{}`{}", it.name, place(&it.after))).collect());
+    let place = |it: &NewFunction| [with(" of", &it.of), with(", after", &it.after)].concat();
+    list("New functions", new.iter().map(|it| format!("`{}`{}", it.name, place(it))).collect());
     list("New types", new_types.iter().map(|name| format!("`{name}`")).collect());
     list(
         "New values",
         new_values.iter().map(|(of, name, value)| format!("`{name}` = {value} of `{of}`")).collect(),
     );
-    list("Functions that the header lacks", gone.iter().map(|name| format!("`{name}`")).collect());
+    list(
+        "Functions that the header lacks",
+        gone.iter().map(|it| format!("`{}`{}", it.name, with(" of", &it.of))).collect(),
+    );
     list("Changed or moved", changed.iter().map(Claim::to_string).collect());
     if let Some(verdict) = verdict {
         let _ = writeln!(text, "\nPlugins that exist: {verdict}.");

@@ -8,7 +8,9 @@ use super::draft::{KnownTypes, function_entry};
 use super::header::{CType, FunctionDecl, Header, StructDecl};
 use super::read::declarations;
 use crate::emit::c::asserts::{Claim, assertions};
-use crate::model::{Interface, InterfaceKind, ReleaseId, Spec, Type, TypeKind};
+use crate::model::{
+    Extension, Function, FunctionId, Interface, InterfaceKind, Object, ReleaseId, Spec, Type, TypeKind,
+};
 
 /// How a header differs from an interface.
 #[derive(Debug, Default)]
@@ -19,8 +21,8 @@ pub struct Comparison {
     pub new_types: Vec<String>,
     /// The values of enums that the spec lacks: the enum, the value and its number.
     pub new_values: Vec<(String, String, i64)>,
-    /// The functions that the header lacks, by their names in C.
-    pub gone: Vec<String>,
+    /// The functions that the header lacks.
+    pub gone: Vec<GoneFunction>,
     /// What is elsewhere, or of another size or type.
     pub changed: Vec<Claim>,
 }
@@ -30,10 +32,21 @@ pub struct Comparison {
 pub struct NewFunction {
     /// Its name in C.
     pub name: String,
-    /// The member before it in the table.
+    /// The struct that has it, if the interface describes several.
+    pub of: Option<String>,
+    /// The member before it.
     pub after: Option<String>,
     /// A draft of its entry.
     pub entry: String,
+}
+
+/// A function that the header lacks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GoneFunction {
+    /// Its name in C.
+    pub name: String,
+    /// The struct that should have it, if the interface describes several.
+    pub of: Option<String>,
 }
 
 impl Comparison {
@@ -92,7 +105,11 @@ pub fn compare(
             None => Claim::Other(error.text),
         };
         let is_gone = match &claim {
-            Claim::Offset(_, member) | Claim::Member(_, member) => comparison.gone.contains(member),
+            Claim::Offset(of, member) | Claim::Member(of, member) => {
+                let is_it =
+                    |it: &GoneFunction| it.name == *member && it.of.as_ref().is_none_or(|it| it == of);
+                comparison.gone.iter().any(is_it)
+            }
             Claim::Size(_) | Claim::Other(_) => false,
         };
         if !is_gone && seen.insert(claim.clone()) {
@@ -114,6 +131,44 @@ fn names(header: &Header) -> BTreeSet<&str> {
     functions.chain(enums).chain(structs).chain(callbacks).chain(handles).chain(aliases).collect()
 }
 
+/// The functions that one struct, or a whole header, has to declare.
+struct Declarer<'a> {
+    /// The struct; `None`: the header.
+    table: Option<&'a str>,
+    /// True if the interface describes other structs too.
+    is_one_of_many: bool,
+    known: Vec<&'a Function>,
+}
+
+/// Returns what declares the functions of an interface in a release.
+fn declarers<'a>(interface: &'a Interface, release: Option<ReleaseId>) -> Vec<Declarer<'a>> {
+    // The host's header has no functions of an extension.
+    let extension = interface.table().and_then(|table| table.extension.as_ref());
+    let extended: Vec<FunctionId> =
+        extension.into_iter().flat_map(Extension::functions).map(|function| function.value).collect();
+    let known = |is_wanted: &dyn Fn(&Function) -> bool| -> Vec<&'a Function> {
+        let known = interface.function_ids().filter(|(id, function)| {
+            function.availability.is_in(release) && !extended.contains(id) && is_wanted(function)
+        });
+        known.map(|(_, function)| function).collect()
+    };
+    let one = |table| vec![Declarer { table, is_one_of_many: false, known: known(&|_| true) }];
+    match &interface.kind {
+        InterfaceKind::Table(table) => one(Some(table.c_name.as_str())),
+        InterfaceKind::HostTable { c_name } => one(Some(c_name.as_str())),
+        InterfaceKind::Export | InterfaceKind::Import { .. } => one(None),
+        InterfaceKind::Objects => {
+            let objects = interface.objects().filter(|(ty, _)| ty.availability.is_in(release));
+            let declarer = |ty: &'a Type, object: &'a Object| Declarer {
+                table: Some(object.inner.as_ref().map_or(&ty.c_name, |inner| &inner.c_name)),
+                is_one_of_many: true,
+                known: known(&|function| function.group == ty.group),
+            };
+            objects.map(|(ty, object)| declarer(ty, object)).collect()
+        }
+    }
+}
+
 fn add_functions(
     spec: &Spec,
     (interface, release): (&Interface, Option<ReleaseId>),
@@ -121,44 +176,35 @@ fn add_functions(
     since: Option<&str>,
     comparison: &mut Comparison,
 ) {
-    let table = match &interface.kind {
-        InterfaceKind::Table(table) => Some(table.c_name.as_str()),
-        InterfaceKind::HostTable { c_name } => Some(c_name.as_str()),
-        _ => None,
-    };
-    // The host's header has no functions of an extension.
-    let extension = interface.table().and_then(|table| table.extension.as_ref());
-    let extended: Vec<&str> = extension
-        .into_iter()
-        .flat_map(|extension| extension.functions())
-        .map(|function| interface.function(function.value).c_name.as_str())
-        .collect();
-    let known: BTreeSet<&str> = interface
-        .functions
-        .iter()
-        .filter(|function| {
-            function.availability.is_in(release) && !extended.contains(&function.c_name.as_str())
-        })
-        .map(|function| function.c_name.as_str())
-        .collect();
-    let members = table.and_then(|table| header.structs.iter().find(|it| it.name == table));
-    let declared: Vec<(Option<&str>, FunctionDecl)> = match members {
-        Some(table) => members_of(table),
-        None => header.functions.iter().map(|function| (None, function.clone())).collect(),
-    };
-    let there: BTreeSet<&str> = declared.iter().map(|(_, function)| function.name.as_str()).collect();
-    comparison.gone =
-        known.iter().filter(|name| !there.contains(*name)).map(|name| (*name).to_owned()).collect();
     let types = KnownTypes::of_spec(spec, interface, header);
     let elsewhere = names_elsewhere(spec, interface);
     let since = since.map(|since| format!("    since: \"{since}\"\n")).unwrap_or_default();
-    let is_new = |name: &str| !known.contains(name) && (table.is_some() || !elsewhere.contains(name));
-    for (before, function) in declared.iter().filter(|(_, function)| is_new(&function.name)) {
-        comparison.new.push(NewFunction {
-            name: function.name.clone(),
-            after: before.map(str::to_owned),
-            entry: function_entry(&types, (spec, interface), function, &since),
-        });
+    // Of a host's table, a spec describes the functions that its plugins use.
+    let is_partial = matches!(interface.kind, InterfaceKind::HostTable { .. });
+    for Declarer { table, is_one_of_many, known } in declarers(interface, release) {
+        let members = table.and_then(|table| header.structs.iter().find(|it| it.name == table));
+        let declared: Vec<(Option<&str>, FunctionDecl)> = match members {
+            Some(table) => members_of(table),
+            None if is_one_of_many => Vec::new(),
+            None => header.functions.iter().map(|function| (None, function.clone())).collect(),
+        };
+        let of = table.filter(|_| is_one_of_many).map(str::to_owned);
+        let there: BTreeSet<&str> = declared.iter().map(|(_, function)| function.name.as_str()).collect();
+        let gone = known.iter().filter(|function| !there.contains(function.c_name.as_str()));
+        let gone = gone.map(|function| GoneFunction { name: function.c_name.clone(), of: of.clone() });
+        comparison.gone.extend(gone);
+        let is_new = |name: &str| {
+            let is_known = known.iter().any(|function| function.c_name == name);
+            !is_known && !is_partial && (table.is_some() || !elsewhere.contains(name))
+        };
+        for (before, function) in declared.iter().filter(|(_, function)| is_new(&function.name)) {
+            comparison.new.push(NewFunction {
+                name: function.name.clone(),
+                of: of.clone(),
+                after: before.map(str::to_owned),
+                entry: function_entry(&types, (spec, interface), function, &since),
+            });
+        }
     }
 }
 
@@ -201,6 +247,8 @@ fn add_types(spec: &Spec, header: &Header, comparison: &mut Comparison) {
         if let InterfaceKind::HostTable { c_name } = &interface.kind {
             known.insert(c_name);
         }
+        let args = interface.functions.iter().filter_map(|function| function.args.as_ref());
+        known.extend(args.map(|args| args.c_name.as_str()));
         for ty in &interface.types {
             known.insert(&ty.c_name);
             match &ty.kind {

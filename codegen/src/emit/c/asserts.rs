@@ -8,7 +8,7 @@ use std::fmt;
 
 use super::names::Names;
 use super::types::{Dialect, Speller};
-use crate::model::abi::{self, MemberKind, StructLayout};
+use crate::model::abi::{self, ArgsMember, MemberKind, StructLayout};
 use crate::model::*;
 
 /// An assertion that a compiler checks.
@@ -70,9 +70,16 @@ pub fn assertions(
             asserts.ty(ty, declared);
         }
     }
-    match interface.table() {
-        Some(table) => asserts.table(table),
-        None => asserts.symbols(declared),
+    match &interface.kind {
+        InterfaceKind::Table(table) => asserts.table(table),
+        InterfaceKind::HostTable { c_name } => asserts.host_table(c_name),
+        InterfaceKind::Objects => interface.objects().for_each(|(ty, object)| asserts.object(ty, object)),
+        InterfaceKind::Export | InterfaceKind::Import { .. } => asserts.symbols(declared),
+    }
+    for function in interface.functions.iter().filter(|function| function.availability.is_in(release)) {
+        if let Some(args) = &function.args {
+            asserts.args(function, args);
+        }
     }
     asserts.assertions
 }
@@ -241,6 +248,80 @@ impl Asserts<'_> {
             let params = &self.spec.ty(plugin.params).c_name;
             let (entry, whole) = (format!("decltype(&{})", plugin.entry), format!("void (*)({params}*)"));
             self.same(entry, whole, Claim::Other(format!("type of {}", plugin.entry)));
+        }
+    }
+
+    /// Asserts the struct of an object, and the one of its functions, if they have one.
+    fn object(&mut self, ty: &Type, object: &Object) {
+        if !ty.availability.is_in(self.release) {
+            return;
+        }
+        let layout = abi::object_layout(self.spec, self.interface, (ty, object), self.release);
+        self.size(&ty.c_name, layout.size);
+        let mut start = None;
+        for member in &layout.members {
+            match &member.kind {
+                MemberKind::Field(block, index) => {
+                    let field = if *block == 0 { &object.head[*index] } else { &object.tail[*index] };
+                    let name = Names::new(self.spec, self.interface).field(field);
+                    let (spelled, brackets) = self.speller.field(field);
+                    self.member(&ty.c_name, &name, member.offset, format!("{spelled}{brackets}"));
+                }
+                MemberKind::Function(id) => {
+                    let function = self.interface.function(*id);
+                    let first = *start.get_or_insert(member.offset);
+                    let (of, offset) = match &object.inner {
+                        None => (&ty.c_name, member.offset),
+                        Some(inner) => (&inner.c_name, member.offset - first),
+                    };
+                    self.member(of, &function.c_name, offset, self.speller.function_type(function));
+                }
+                MemberKind::Size | MemberKind::Reserved(..) => {}
+            }
+        }
+        if let (Some(inner), Some(first)) = (&object.inner, start) {
+            self.member(&ty.c_name, &inner.member, first, inner.c_name.clone());
+        }
+    }
+
+    /// Asserts the struct of arguments of a function. Its size is known for the newest release only.
+    fn args(&mut self, function: &Function, args: &ArgsStruct) {
+        let layout = abi::args_layout(self.spec, function, args);
+        let name = &args.c_name;
+        if self.release == self.interface.newest() {
+            self.size(name, layout.size);
+        }
+        for (member, offset, _) in &layout.members {
+            match member {
+                ArgsMember::Size => self.member(name, &args.size_field, *offset, "size_t".to_owned()),
+                // Hosts give the extension types of their own.
+                ArgsMember::Extension => {
+                    let field = args.extension.clone().unwrap_or_default();
+                    let condition = format!("offsetof({name}, {field}) == {offset}");
+                    self.assert(condition, Claim::Offset(name.clone(), field));
+                }
+                ArgsMember::Param(id) => {
+                    let param = function.param(*id);
+                    if param.availability.is_in(self.release) {
+                        let is_written = self.spec.is_written_in_args(param);
+                        let spelled =
+                            if is_written { self.speller.written(param) } else { self.speller.param(param) };
+                        let field = Names::new(self.spec, self.interface).variable(&param.name.value);
+                        self.member(name, &field, *offset, spelled);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Asserts the functions of a host that the spec describes. The table may have more.
+    fn host_table(&mut self, name: &str) {
+        for member in abi::host_table_layout(self.interface, self.release).members {
+            if let MemberKind::Function(id) = member.kind {
+                let function = self.interface.function(id);
+                let whole = self.speller.function_type(function);
+                self.member(name, &function.c_name, member.offset, whole);
+            }
         }
     }
 

@@ -93,12 +93,96 @@ fn what_changed_in_a_header_is_told() {
         "New functions (1):\n  `kit_last`\n",
         "New types (1):\n  `kit_colour`\n",
         "New values (1):\n  `KIT_LOST` = 4 of `kit_error_t`\n",
-        "Functions that the header lacks (2):\n  `kit_first`\n  `kit_name`\n",
+        "Functions that the header lacks (2):\n  `kit_name`\n  `kit_first`\n",
         "  KIT_NO_ROOM\n",
         "  type of kit_place.row\n",
         "  - name: kit_last\n    c: kit_last\n    since: \"2.0\"\n",
     ] {
         assert!(out.contains(part), "no {part:?} in\n{out}");
+    }
+}
+
+/// Compares an interface of the example with its header after an edit.
+fn of_example(interface: &str, header: &str, edit: (&str, &str)) -> (i32, String, String) {
+    let example = crate::root().join("examples/known-apis");
+    let changed = folder(interface);
+    fs::create_dir_all(&changed).expect("the folder for tests can be written");
+    for entry in fs::read_dir(example.join("include")).expect("the example has headers") {
+        let path = entry.expect("the folder can be read").path();
+        let text = fs::read_to_string(&path).expect("a header is text");
+        let name = path.file_name().expect("a file has a name").to_string_lossy().into_owned();
+        // The headers hold their own layout to the spec, which the comparison has to do.
+        let text: String =
+            text.split_inclusive('\n').filter(|line| !line.starts_with("static_assert(")).collect();
+        let text = if name == header {
+            assert!(text.contains(edit.0), "`{name}` no longer says `{}`", edit.0);
+            text.replacen(edit.0, edit.1, 1)
+        } else {
+            text
+        };
+        fs::write(changed.join(name), text).expect("the folder for tests can be written");
+    }
+    let [spec, include] = [example.join("spec"), changed].map(|path| path.to_string_lossy().into_owned());
+    import(&[header, "-I", &include, "--spec", &spec, "--interface", interface])
+}
+
+#[test]
+fn objects_and_tables_of_hosts_are_compared() {
+    if !has_libclang("objects_and_tables_of_hosts_are_compared") {
+        return;
+    }
+    let same = ("", "");
+    for (interface, header) in [
+        ("runtime", "ort_runtime.h"),
+        ("base", "ort_base.h"),
+        ("provider", "ort_provider.h"),
+        ("provider_api", "ort_provider_api.h"),
+        ("ggml", "ggml_objects.h"),
+    ] {
+        let (code, out, err) = of_example(interface, header, same);
+        assert_eq!(code, 0, "{interface}: {out}{err}");
+    }
+    // A member of an object, a function of the host with another type, and an argument that comes earlier.
+    let computed = "ggml_status (*graph_compute)(ggml_backend* backend, ggml_cgraph* graph);";
+    let with_member = format!("void (*graph_plan)(ggml_backend* backend, int level);\n  {computed}");
+    let code_of = "OrtErrorCode (*GetErrorCode)(const OrtStatus* status);";
+    let (event, user_arg) =
+        ("  PJRT_Event* event;\n  /** The function. */\n", "  void* user;\n  PJRT_Event* event;\n");
+    for (interface, header, edit, expected) in [
+        (
+            "ggml",
+            "ggml_objects.h",
+            (computed, with_member.as_str()),
+            &[
+                "`graph_plan` of `ggml_backend_i`, after `graph_plan_compute`\n",
+                "  size of ggml_backend\n",
+                "  offset of ggml_backend_i.graph_compute\n",
+            ][..],
+        ),
+        (
+            "ggml",
+            "ggml_objects.h",
+            (computed, ""),
+            &["Functions that the header lacks (1):\n  `graph_compute` of `ggml_backend_i`\n"][..],
+        ),
+        (
+            "runtime",
+            "ort_runtime.h",
+            (code_of, "int (*GetErrorCode)(const OrtStatus* status);"),
+            &["Changed or moved (1):\n  type of OrtApi.GetErrorCode\n"][..],
+        ),
+        (
+            "pjrt",
+            "pjrt_table.h",
+            (event, user_arg),
+            &["  size of PJRT_Event_OnReady_Args\n", "  offset of PJRT_Event_OnReady_Args.event\n"][..],
+        ),
+    ] {
+        let (code, out, err) = of_example(interface, header, edit);
+        assert_eq!(code, 1, "{interface}: {out}{err}");
+        for part in expected {
+            assert!(out.contains(part), "no {part:?} in\n{out}");
+        }
     }
 }
 
