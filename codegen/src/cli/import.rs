@@ -165,7 +165,7 @@ fn verdict(comparison: &Comparison, table: &str) -> Option<&'static str> {
 }
 
 fn told(comparison: &Comparison, of: &str, verdict: Option<&str>) -> String {
-    let Comparison { new, new_types, new_values, gone, changed } = comparison;
+    let Comparison { new, new_types, new_values, gone, gone_types, changed, repointed } = comparison;
     let mut text = format!("The header differs from {of}.\n");
     let mut list = |title: &str, entries: Vec<String>| {
         if !entries.is_empty() {
@@ -190,7 +190,12 @@ fn told(comparison: &Comparison, of: &str, verdict: Option<&str>) -> String {
         "Functions that the header lacks",
         gone.iter().map(|it| format!("`{}`{}", it.name, with(" of", &it.of))).collect(),
     );
+    list("Types that the header lacks", gone_types.iter().map(|name| format!("`{name}`")).collect());
     list("Changed or moved", changed.iter().map(Claim::to_string).collect());
+    list(
+        "Pointers to other types, which no compiled program notices",
+        repointed.iter().map(Claim::to_string).collect(),
+    );
     if let Some(verdict) = verdict {
         let _ = writeln!(text, "\nPlugins that exist: {verdict}.");
     }

@@ -7,7 +7,7 @@ use super::clang::{ReadError, ReadOptions, Unit};
 use super::draft::{KnownTypes, function_entry};
 use super::header::{CType, FunctionDecl, Header, StructDecl};
 use super::read::declarations;
-use crate::emit::c::asserts::{Claim, assertions};
+use crate::emit::c::asserts::{Assertion, Claim, Condition, assertions};
 use crate::model::{
     Extension, Function, FunctionId, Interface, InterfaceKind, Object, ReleaseId, Spec, Type, TypeKind,
 };
@@ -23,8 +23,12 @@ pub struct Comparison {
     pub new_values: Vec<(String, String, i64)>,
     /// The functions that the header lacks.
     pub gone: Vec<GoneFunction>,
+    /// The enums and structs that the header lacks, by their names in C.
+    pub gone_types: Vec<String>,
     /// What is elsewhere, or of another size or type.
     pub changed: Vec<Claim>,
+    /// Pointers that point to other types than the spec says, which no compiled program notices.
+    pub repointed: Vec<Claim>,
 }
 
 /// A function that the spec lacks.
@@ -52,14 +56,31 @@ pub struct GoneFunction {
 impl Comparison {
     /// Returns true if nothing differs.
     pub fn is_empty(&self) -> bool {
-        let Comparison { new, new_types, new_values, gone, changed } = self;
+        let Comparison { new, new_types, new_values, gone, gone_types, changed, repointed } = self;
         new.is_empty()
             && new_types.is_empty()
             && new_values.is_empty()
             && gone.is_empty()
+            && gone_types.is_empty()
             && changed.is_empty()
+            && repointed.is_empty()
     }
 }
+
+/// A template that is true for two types that programs pass in the same way: a pointer may point to anything.
+const FITS: &str = r"
+template <class... T> struct types {};
+template <class A, class B>
+struct fits : std::is_same<typename std::remove_cv<A>::type, typename std::remove_cv<B>::type> {};
+template <class A, class B> struct fits<A*, B*> : std::true_type {};
+template <class A, class B, std::size_t N> struct fits<A[N], B[N]> : fits<A, B> {};
+template <> struct fits<types<>, types<>> : std::true_type {};
+template <class A, class... As, class B, class... Bs>
+struct fits<types<A, As...>, types<B, Bs...>>
+    : std::integral_constant<bool, fits<A, B>::value && fits<types<As...>, types<Bs...>>::value> {};
+template <class R, class... A, class S, class... B>
+struct fits<R (*)(A...), S (*)(B...)> : fits<types<R, A...>, types<S, B...>> {};
+";
 
 /// Includes that a header of PaddlePaddle 2.6 lacks.
 const PRELUDE: &str = "#include <cstddef>\n#include <cstdint>\n#include <type_traits>\n";
@@ -86,37 +107,60 @@ pub fn compare(
         return Err(ReadError::Parse { header: header.into(), reasons });
     }
     let is_named = |file: &Path| headers.iter().any(|header| file.ends_with(header));
-    let header = declarations(&unit, &is_named);
+    // Functions that a header declares for C++ only are of another API, unless C cannot read it.
+    let in_c = Unit::parse(Path::new("import.c"), &includes, &ReadOptions { cxx: false, ..options.clone() })?;
+    let header = declarations(if in_c.errors().is_empty() { &in_c } else { &unit }, &is_named);
     let there = names(&header);
     let mut comparison = Comparison::default();
     add_functions(spec, (interface, release), &header, since, &mut comparison);
     add_types(spec, &header, &mut comparison);
     add_values(interface, &header, &mut comparison);
+    let gone = interface.types.iter().filter(|ty| ty.is_enum_or_struct() && ty.availability.is_in(release));
+    let gone = gone.filter(|ty| !there.contains(ty.c_name.as_str()));
+    comparison.gone_types = gone.map(|ty| ty.c_name.clone()).collect();
     // The compiler holds what both have to each other: offsets, sizes and whole types.
     let asserts = assertions(spec, interface, release, &|name| there.contains(name));
+    let is_gone = |claim: &Claim| match claim {
+        Claim::Offset(of, member) | Claim::Member(of, member) => {
+            let is_it = |it: &GoneFunction| it.name == *member && it.of.as_ref().is_none_or(|it| it == of);
+            comparison.gone.iter().any(is_it)
+        }
+        Claim::Size(_) | Claim::Other(_) => false,
+    };
+    let strict = failures(&text, &asserts, &options, &|assertion| assertion.to_string())?;
+    let weak =
+        failures(&format!("{text}{FITS}"), &asserts, &options, &|assertion| match &assertion.condition {
+            Condition::Same(there, here) => format!("static_assert(fits<{there}, {here}>::value, \"\");"),
+            Condition::True(_) => assertion.to_string(),
+        })?;
+    let (changed, repointed): (Vec<Claim>, Vec<Claim>) =
+        strict.into_iter().filter(|claim| !is_gone(claim)).partition(|claim| weak.contains(claim));
+    Ok(Comparison { changed, repointed, ..comparison })
+}
+
+/// Compiles assertions after a text, and returns what does not hold.
+fn failures(
+    text: &str,
+    asserts: &[Assertion],
+    options: &ReadOptions,
+    written: &dyn Fn(&Assertion) -> String,
+) -> Result<Vec<Claim>, ReadError> {
+    let name = Path::new("import.cc");
     let first = text.lines().count() + 1;
-    let lines: String = asserts.iter().map(|assertion| format!("{assertion}\n")).collect();
-    let unit = Unit::parse(name, &format!("{text}{lines}"), &options)?;
-    let mut seen = BTreeSet::new();
+    let lines: String = asserts.iter().map(|assertion| written(assertion) + "\n").collect();
+    let unit = Unit::parse(name, &format!("{text}{lines}"), options)?;
+    let mut found = Vec::new();
     for error in unit.located_errors() {
         let assertion = if error.file == name { error.line.checked_sub(first) } else { None };
         let claim = match assertion.and_then(|index| asserts.get(index)) {
             Some(assertion) => assertion.claim.clone(),
             None => Claim::Other(error.text),
         };
-        let is_gone = match &claim {
-            Claim::Offset(of, member) | Claim::Member(of, member) => {
-                let is_it =
-                    |it: &GoneFunction| it.name == *member && it.of.as_ref().is_none_or(|it| it == of);
-                comparison.gone.iter().any(is_it)
-            }
-            Claim::Size(_) | Claim::Other(_) => false,
-        };
-        if !is_gone && seen.insert(claim.clone()) {
-            comparison.changed.push(claim);
+        if !found.contains(&claim) {
+            found.push(claim);
         }
     }
-    Ok(comparison)
+    Ok(found)
 }
 
 /// Returns the names that a header declares.

@@ -95,6 +95,9 @@ pub fn value(types: &dyn Types, ty: &CType) -> Guessed {
             _ if *is_const => Guessed::of("pointer").with("const", "true"),
             _ => Guessed::of("pointer"),
         },
+        CType::Array { element, count } if **element == CType::Primitive("char") => {
+            Guessed::of("char").with("count", &count.to_string())
+        }
         CType::Array { element, count } => value(types, element).with("count", &count.to_string()),
         CType::Function { .. } => Guessed::of("pointer").guessing("it is a pointer to a function"),
         CType::Void | CType::Other(_) => Guessed::of("pointer").guessing("the type cannot be described"),

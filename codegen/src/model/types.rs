@@ -170,6 +170,11 @@ impl Type {
             | TypeKind::Callback { .. } => &[],
         }
     }
+
+    /// Returns true for an enum, and for a struct that has a name in C.
+    pub fn is_enum_or_struct(&self) -> bool {
+        matches!(self.kind, TypeKind::Enum { .. } | TypeKind::Struct { is_unnamed: false, .. })
+    }
 }
 
 impl HandleForm {

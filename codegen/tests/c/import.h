@@ -20,12 +20,19 @@ typedef struct kit_place {
   /** Its row. */
   int32_t row;
   double depth[3]; // how deep it is
+  char label[16];
 } kit_place;
 
 /** A struct that cannot be described. */
 typedef struct kit_bits {
   unsigned low : 4;
 } kit_bits;
+
+/** A list whose length the header does not say. */
+typedef struct kit_list {
+  size_t length;
+  int items[];
+} kit_list;
 
 /** Is called for each tool. */
 typedef void (*kit_visitor)(kit_tool tool, void* user_data);
@@ -52,6 +59,7 @@ kit_error_t kit_move(kit_t* kit, kit_tool tool, const kit_place* place);
 const char* kit_name(const kit_t* kit);
 kit_tool kit_first(kit_t* kit);
 kit_bits* kit_bits_of(kit_t* kit);
+const kit_list* kit_list_of(kit_t* kit);
 int kit_log(const char* format, ...);
 
 #endif

@@ -14,10 +14,19 @@ use crate::model::*;
 /// An assertion that a compiler checks.
 #[derive(Clone, Debug)]
 pub struct Assertion {
-    /// The expression that is true if the header agrees.
-    pub condition: String,
-    /// What the expression says.
+    /// What is true if the header agrees.
+    pub condition: Condition,
+    /// What it says.
     pub claim: Claim,
+}
+
+/// The condition of an assertion, in C++.
+#[derive(Clone, Debug)]
+pub enum Condition {
+    /// An expression is true.
+    True(String),
+    /// Two types are the same: that of the header and that of the spec.
+    Same(String, String),
 }
 
 /// What an assertion says of a header.
@@ -47,13 +56,19 @@ impl fmt::Display for Claim {
 /// Writes the assertion in C++, in one line.
 impl fmt::Display for Assertion {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "static_assert({}, \"{}\");", self.condition, self.claim)
+        let claim = &self.claim;
+        match &self.condition {
+            Condition::True(expression) => write!(out, "static_assert({expression}, \"{claim}\");"),
+            Condition::Same(there, here) => {
+                write!(out, "static_assert(std::is_same<{there}, {here}>::value, \"{claim}\");")
+            }
+        }
     }
 }
 
-/// Returns the assertions about an interface in a release. `declared` contains the names that the header declares: a
-/// header may leave a callback type without a name, and a symbol that it does not declare can only be looked up in a
-/// library.
+/// Returns the assertions about an interface in a release. `declared` contains the names that the header declares: nothing is
+/// asserted of an enum or a struct that it lacks; it may leave a callback type without a name; and a symbol that it does not
+/// declare can only be looked up in a library.
 pub fn assertions(
     spec: &Spec,
     interface: &Interface,
@@ -66,7 +81,8 @@ pub fn assertions(
     for (index, ty) in interface.types.iter().enumerate() {
         // A type exists from the first function on that uses it. A type that no function uses always existed.
         let came = used.contains(&index) || !used_ever.contains(&index);
-        if came && ty.availability.is_in(release) {
+        let is_there = || !ty.is_enum_or_struct() || declared(&ty.c_name);
+        if came && ty.availability.is_in(release) && is_there() {
             asserts.ty(ty, declared);
         }
     }
@@ -114,12 +130,12 @@ impl Asserts<'_> {
         self.spec.ty(id).params().iter().for_each(|param| self.follow(param.ty, used));
     }
 
-    fn assert(&mut self, condition: String, claim: Claim) {
-        self.assertions.push(Assertion { condition, claim });
+    fn assert(&mut self, expression: String, claim: Claim) {
+        self.assertions.push(Assertion { condition: Condition::True(expression), claim });
     }
 
-    fn same(&mut self, left: String, right: String, claim: Claim) {
-        self.assert(format!("std::is_same<{left}, {right}>::value"), claim);
+    fn same(&mut self, there: String, here: String, claim: Claim) {
+        self.assertions.push(Assertion { condition: Condition::Same(there, here), claim });
     }
 
     /// Asserts the offset and the type of a member.

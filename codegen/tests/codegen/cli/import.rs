@@ -43,7 +43,7 @@ fn draft_keeps_every_rule_and_agrees_with_its_header() {
     let spec = folder.to_string_lossy();
     let (code, out, err) = import(&[&header(), "--spec", &spec]);
     assert_eq!(code, 0, "{out}{err}");
-    assert!(out.contains("12 functions, 6 types and") && out.ends_with("It keeps every rule.\n"), "{out}");
+    assert!(out.contains("13 functions, 7 types and") && out.ends_with("It keeps every rule.\n"), "{out}");
     codegen::load(&Folder::new(&folder)).unwrap_or_else(|mistakes| panic!("{}", mistakes.render(false)));
     let text = fs::read_to_string(folder.join("import/functions.yaml")).expect("the draft was written");
     for part in [
@@ -60,6 +60,8 @@ fn draft_keeps_every_rule_and_agrees_with_its_header() {
         "place: { type: Place, by: pointer, ",
         "depth: { type: f64, count: 3, doc: \"how deep it is\" }",
         "row: { type: i32, doc: \"Its row.\" }",
+        "label: { type: char, count: 16, doc: ",
+        "{ name: List, kind: handle, c: kit_list, by: pointer, ",
         "{ name: Bits, kind: handle, c: kit_bits, by: pointer, ",
         "variadic: true",
     ] {
@@ -84,6 +86,7 @@ fn what_changed_in_a_header_is_told() {
         .replace("KIT_NO_ROOM = 2 /* there is no room */", "KIT_NO_ROOM = 3, KIT_LOST = 4")
         .replace("const char* kit_name(const kit_t* kit);", "typedef enum { KIT_RED } kit_colour;")
         .replace("int32_t row;", "int64_t row;")
+        .replace("float* total", "double* total")
         .replace("kit_tool kit_first(kit_t* kit);", "kit_tool kit_last(kit_t* kit);");
     let changed = folder.join("import.h");
     fs::write(&changed, text).expect("the folder for tests can be written");
@@ -96,8 +99,17 @@ fn what_changed_in_a_header_is_told() {
         "Functions that the header lacks (2):\n  `kit_name`\n  `kit_first`\n",
         "  KIT_NO_ROOM\n",
         "  type of kit_place.row\n",
+        "Pointers to other types, which no compiled program notices (1):\n  type of kit_weigh\n",
         "  - name: kit_last\n    c: kit_last\n    since: \"2.0\"\n",
     ] {
+        assert!(out.contains(part), "no {part:?} in\n{out}");
+    }
+    let renamed = fs::read_to_string(header()).expect("the header is a part of the tests");
+    fs::write(&changed, renamed.replace("kit_place", "kit_spot"))
+        .expect("the folder for tests can be written");
+    let (code, out, err) = import(&[&changed.to_string_lossy(), "--spec", &spec]);
+    assert_eq!(code, 1, "{out}{err}");
+    for part in ["New types (1):\n  `kit_spot`\n", "Types that the header lacks (1):\n  `kit_place`\n"] {
         assert!(out.contains(part), "no {part:?} in\n{out}");
     }
 }
