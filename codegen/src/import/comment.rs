@@ -8,6 +8,18 @@ pub struct Comment {
     returns: Option<String>,
 }
 
+/// Commands of Doxygen that end with their line.
+const OF_ONE_LINE: &[&str] = &["addtogroup", "def", "defgroup", "file", "ingroup", "name", "sa", "see"];
+/// Commands within a line, about the word after them.
+const INLINE: &[&str] = &["a", "b", "c", "e", "em", "p", "ref"];
+
+fn push_line(parts: &mut [(String, String)], line: &str) {
+    if let Some((_, text)) = parts.last_mut() {
+        text.push(if line.trim().is_empty() { '\n' } else { ' ' });
+        text.push_str(line.trim());
+    }
+}
+
 impl Comment {
     /// Reads a comment without its marks.
     pub fn of(comment: &str) -> Self {
@@ -16,21 +28,23 @@ impl Comment {
             let command =
                 line.trim_start().strip_prefix(['@', '\\']).map(|rest| rest.split_once(char::is_whitespace));
             match command {
-                Some(Some((command, rest))) => parts.push((command.to_owned(), rest.trim().to_owned())),
-                Some(None) => parts.push((line.trim_start()[1..].to_owned(), String::new())),
-                None => {
-                    if let Some((_, text)) = parts.last_mut() {
-                        text.push(if line.trim().is_empty() { '\n' } else { ' ' });
-                        text.push_str(line.trim());
+                // Such a word in a text is no command of a line.
+                Some(Some((command, _))) if INLINE.contains(&command) => push_line(&mut parts, line),
+                Some(Some((command, rest))) => {
+                    parts.push((command.to_owned(), rest.trim().to_owned()));
+                    if OF_ONE_LINE.contains(&command) {
+                        parts.push((String::new(), String::new()));
                     }
                 }
+                Some(None) => parts.push((line.trim_start()[1..].to_owned(), String::new())),
+                None => push_line(&mut parts, line),
             }
         }
         let mut read = Comment::default();
         for (command, text) in parts {
             let text = plain(&text);
             match command.split(['[', '(']).next().unwrap_or_default() {
-                "" | "brief" | "details" | "note" | "short" => {
+                "" | "brief" | "details" | "endcode" | "note" | "short" => {
                     read.text = format!("{} {text}", read.text).trim().to_owned();
                 }
                 "param" => {
@@ -75,11 +89,46 @@ impl Comment {
     }
 }
 
-/// Returns a text without marks that have a meaning in the docs of a spec, and without placeholders.
+/// Returns a text without marks that have a meaning in the docs of a spec, without commands, and without placeholders.
 fn plain(text: &str) -> String {
     let text = text.replace('`', "'").replace(['\t', '\r'], " ");
     let placeholders = ["TODO", "FIXME", "XXX", "TBD"];
-    placeholders.iter().fold(text, |text, word| text.replace(word, "")).trim().to_owned()
+    let text = placeholders.iter().fold(text, |text, word| text.replace(word, ""));
+    text.split('\n').map(without_commands).collect::<Vec<_>>().join("\n").trim().to_owned()
+}
+
+/// Writes `\ref name` as the name, and `\ref name "words"` as the words.
+fn without_commands(line: &str) -> String {
+    let is_command = |word: &str| {
+        word.trim_start_matches('(')
+            .strip_prefix(['\\', '@'])
+            .is_some_and(|command| INLINE.contains(&command))
+    };
+    let words: Vec<&str> = line.split(' ').collect();
+    let (mut kept, mut index) = (Vec::new(), 0);
+    while index < words.len() {
+        let word = words[index];
+        index += 1;
+        if !is_command(word) {
+            kept.push(word.to_owned());
+            continue;
+        }
+        let opening = if word.starts_with('(') { "(" } else { "" };
+        let title: String = words[index..].iter().skip(1).copied().collect::<Vec<_>>().join(" ");
+        if let Some((title, _)) = title.strip_prefix('"').and_then(|title| title.split_once('"')) {
+            // The name, and the words of the title, of which the last one may end with a comma.
+            index += 1;
+            let count = title.split(' ').count();
+            let last =
+                words.get(index + count - 1).and_then(|word| word.rsplit('"').next()).unwrap_or_default();
+            index += count;
+            kept.push(format!("{opening}{title}{last}"));
+        } else if let Some(name) = words.get(index) {
+            index += 1;
+            kept.push(format!("{opening}{name}"));
+        }
+    }
+    kept.join(" ")
 }
 
 #[cfg(test)]
@@ -92,6 +141,15 @@ mod tests {
         assert_eq!(comment.summary(""), "Opens a file");
         assert_eq!(comment.param("path"), Some("where"));
         assert_eq!(comment.returns(), Some("a number of it"));
+    }
+
+    #[test]
+    fn commands_within_a_text_are_left_out() {
+        let comment =
+            Comment::of("\\ingroup kits\nOpens \\ref kit \"a kit\", and\n\\a all of it.\n\\see kit_close");
+        assert_eq!(comment.doc(""), "Opens a kit, and all of it.");
+        let comment = Comment::of("Text.\n\\code\nkit_open();\n\\endcode\nMore, see (\\ref kit).");
+        assert_eq!(comment.doc(""), "Text. More, see (kit).");
     }
 
     #[test]
