@@ -4,9 +4,11 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use super::clang::{ReadError, ReadOptions, Unit};
-use super::draft::{KnownTypes, function_entry};
-use super::header::{CType, FunctionDecl, Header, StructDecl};
+use super::draft::function_entry;
+use super::header::{FunctionDecl, Header, StructDecl};
 use super::read::declarations;
+use super::table::function_of;
+use super::types::KnownTypes;
 use crate::emit::c::asserts::{Assertion, Claim, Condition, assertions};
 use crate::model::{
     Extension, Function, FunctionId, Interface, InterfaceKind, Object, ReleaseId, Spec, Type, TypeKind,
@@ -228,7 +230,7 @@ fn add_functions(
     for Declarer { table, is_one_of_many, known } in declarers(interface, release) {
         let members = table.and_then(|table| header.structs.iter().find(|it| it.name == table));
         let declared: Vec<(Option<&str>, FunctionDecl)> = match members {
-            Some(table) => members_of(table),
+            Some(table) => members_of(table, header),
             None if is_one_of_many => Vec::new(),
             None => header.functions.iter().map(|function| (None, function.clone())).collect(),
         };
@@ -265,22 +267,14 @@ fn names_elsewhere<'a>(spec: &'a Spec, interface: &'a Interface) -> BTreeSet<&'a
 }
 
 /// Returns the functions of a table, each with the member before it.
-fn members_of(table: &StructDecl) -> Vec<(Option<&str>, FunctionDecl)> {
+fn members_of<'a>(table: &'a StructDecl, header: &Header) -> Vec<(Option<&'a str>, FunctionDecl)> {
     let before = std::iter::once(None).chain(table.fields.iter().map(|field| Some(field.name.as_str())));
-    let mut found = Vec::new();
-    for (field, before) in table.fields.iter().zip(before) {
-        if let CType::Function { params, result } = &field.ty {
-            let function = FunctionDecl {
-                name: field.name.clone(),
-                comment: field.comment.clone(),
-                params: params.clone(),
-                result: (**result).clone(),
-                is_variadic: false,
-            };
-            found.push((before, function));
-        }
-    }
-    found
+    table
+        .fields
+        .iter()
+        .zip(before)
+        .filter_map(|(field, before)| Some((before, function_of(field, header)?)))
+        .collect()
 }
 
 fn add_types(spec: &Spec, header: &Header, comparison: &mut Comparison) {

@@ -1,6 +1,6 @@
 //! Drafts a spec from a header. What is guessed has a comment that says so.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use heck::ToSnakeCase;
@@ -9,7 +9,9 @@ use super::comment::Comment;
 use super::guess::{self, Guessed, Kind, Types};
 use super::header::{CType, CallbackDecl, EnumDecl, FunctionDecl, Header, ParamDecl, StructDecl};
 use super::names::{Names, common_prefix};
-use crate::model::{HandleForm, Interface, Spec, TypeKind};
+use super::table::TableDecl;
+use super::types::{KnownTypes, is_describable};
+use crate::model::{Interface, Spec};
 
 /// A drafted spec: its files, by their paths.
 #[derive(Debug)]
@@ -24,163 +26,64 @@ pub struct Draft {
     pub guesses: usize,
 }
 
-/// The types of a header, with their names in the spec.
-#[derive(Debug)]
-pub struct KnownTypes {
-    by_c_name: BTreeMap<String, (Kind, String)>,
-    /// Tags of structs that only names of pointers lead to.
-    tags: BTreeMap<String, String>,
-}
-
-impl Types for KnownTypes {
-    fn kind(&self, c_name: &str) -> Option<(Kind, &str)> {
-        self.by_c_name.get(c_name).map(|(kind, name)| (*kind, name.as_str()))
-    }
-}
-
-impl KnownTypes {
-    /// Names the types of a header.
-    pub fn of(header: &Header, prefix: &str) -> Self {
-        let mut names = Names::default();
-        let mut known = KnownTypes { by_c_name: BTreeMap::new(), tags: BTreeMap::new() };
-        let opaque = opaque_structs(header);
-        let mut add = |c_name: &str, kind, known: &mut Self| {
-            let name = names.pascal(c_name, prefix);
-            known.by_c_name.entry(c_name.to_owned()).or_insert((kind, name));
-        };
-        for it in header.enums.iter().filter(|it| is_describable(it)) {
-            add(&it.name, Kind::Enum, &mut known);
-        }
-        for it in &header.structs {
-            let kind = if opaque.contains(it.name.as_str()) { Kind::Object } else { Kind::Struct };
-            add(&it.name, kind, &mut known);
-        }
-        for it in &header.callbacks {
-            add(&it.name, Kind::Callback, &mut known);
-        }
-        let pointed: BTreeSet<&str> =
-            header.handles.iter().filter_map(|handle| handle.pointer_to.as_deref()).collect();
-        for it in &header.handles {
-            match &it.pointer_to {
-                Some(tag) if header.is_first(it) => {
-                    add(&it.name, Kind::Handle, &mut known);
-                    known.tags.insert(it.name.clone(), tag.clone());
-                }
-                Some(_) => {}
-                None if pointed.contains(it.name.as_str()) => {}
-                None => add(&it.name, Kind::Object, &mut known),
-            }
-        }
-        // Further names of a pointer to the same struct, and of other types.
-        for it in header.handles.iter().filter(|it| !header.is_first(it)) {
-            let same = header
-                .handles
-                .iter()
-                .find(|first| first.pointer_to == it.pointer_to && header.is_first(first));
-            let kind = if it.is_const { Kind::ConstHandle } else { Kind::Handle };
-            if let Some((_, name)) = same.and_then(|same| known.by_c_name.get(&same.name).cloned()) {
-                known.by_c_name.entry(it.name.clone()).or_insert((kind, name));
-            }
-        }
-        for (alias, listed) in &header.aliases {
-            if let Some(known_as) = known.by_c_name.get(listed).cloned() {
-                known.by_c_name.entry(alias.clone()).or_insert(known_as);
-            }
-        }
-        known
-    }
-}
-
-impl KnownTypes {
-    /// Returns true if a handle has this name, in `snake_case`.
-    fn is_handle(&self, name: &str) -> bool {
-        let mut handles =
-            self.by_c_name.values().filter(|(kind, _)| matches!(kind, Kind::Object | Kind::Handle));
-        handles.any(|(_, handle)| handle.to_snake_case() == name)
-    }
-}
-
-impl KnownTypes {
-    /// Names the types of a header as a spec does; those that it lacks get names of their own.
-    pub fn of_spec(spec: &Spec, interface: &Interface, header: &Header) -> Self {
-        let mut known = KnownTypes::of(header, &interface.prefix);
-        let used = interface.uses.iter().flat_map(|id| &spec.interfaces[id.0].types);
-        for ty in used.chain(&interface.types) {
-            let kind = match &ty.kind {
-                TypeKind::Handle { form: HandleForm::Pointee(_), .. } => Kind::Object,
-                TypeKind::Handle { .. } => Kind::Handle,
-                TypeKind::Id { tag, .. } => {
-                    known.by_c_name.insert(tag.clone(), (Kind::Id, ty.name.value.clone()));
-                    Kind::Id
-                }
-                TypeKind::Enum { .. } => Kind::Enum,
-                TypeKind::Struct { .. } => Kind::Struct,
-                TypeKind::Callback { .. } => Kind::Callback,
-            };
-            known.by_c_name.insert(ty.c_name.clone(), (kind, ty.name.value.clone()));
-        }
-        known
-    }
-}
-
-/// Returns true if the spec language has room for the values of an enum.
-fn is_describable(it: &EnumDecl) -> bool {
-    let fits = |value: &i64| (i64::from(i32::MIN)..=i64::from(u32::MAX)).contains(value);
-    !it.values.is_empty() && it.values.iter().all(|(_, value, _)| fits(value))
-}
-
-/// Returns the structs whose members cannot be described: by themselves, or because they contain such a struct.
-fn opaque_structs(header: &Header) -> BTreeSet<&str> {
-    let mut opaque: BTreeSet<&str> = header
-        .structs
-        .iter()
-        .filter(|it| it.is_opaque || it.fields.is_empty())
-        .map(|it| it.name.as_str())
-        .collect();
-    loop {
-        let contains = |it: &&StructDecl| {
-            it.fields.iter().any(|field| match &field.ty {
-                CType::Named(name) => opaque.contains(name.as_str()),
-                CType::Array { element, .. } => {
-                    matches!(&**element, CType::Named(name) if opaque.contains(name.as_str()))
-                }
-                _ => false,
-            })
-        };
-        let more: Vec<&str> = header
-            .structs
-            .iter()
-            .filter(|it| !opaque.contains(it.name.as_str()))
-            .filter(contains)
-            .map(|it| it.name.as_str())
-            .collect();
-        if more.is_empty() {
-            return opaque;
-        }
-        opaque.extend(more);
-    }
-}
-
-/// Drafts a spec with one interface of a name, whose header has this name.
+/// Drafts a spec with an interface of a name, whose header has this name. If the header has a table, the interface is that of
+/// the table, and another one has the functions that the header declares.
 pub fn draft(header: &Header, name: &str, header_name: &str, prefix: Option<&str>) -> Draft {
     let functions = header.functions.iter().map(|function| function.name.as_str());
     let prefix = prefix.map_or_else(|| common_prefix(functions), str::to_owned);
-    let types = KnownTypes::of(header, &prefix);
+    let table = TableDecl::of(header);
+    let mut types = KnownTypes::of(header, &prefix);
+    if let Some(table) = &table {
+        let of_table = types.by_c_name.get(table.name).cloned();
+        types.by_c_name.retain(|_, known| Some(&*known) != of_table.as_ref());
+    }
     let mut writer = Writer { types: &types, prefix: &prefix, text: String::new(), guesses: 0 };
     let status = writer.status(header);
-    let (interface, group) =
-        (writer.interface(name, header_name, &status), writer.group(header, name, &status));
+    let entry = table.as_ref().and_then(|table| table.entry);
+    let exported: Vec<&FunctionDecl> =
+        header.functions.iter().filter(|function| Some(function.name.as_str()) != entry).collect();
+    let mut names = vec![name.to_owned()];
+    let mut files = Vec::new();
+    let of_types = writer.types(header, name, &status);
+    let lives = writer.lives(&exported);
+    match &table {
+        None => {
+            files.push((format!("{name}/interface.yaml"), writer.interface(name, header_name, &status, "")));
+            let functions = writer.functions(&exported, &status, &lives, "");
+            files.push((format!("{name}/functions.yaml"), format!("{of_types}{functions}")));
+        }
+        Some(table) => {
+            files.push((format!("{name}/interface.yaml"), writer.table(name, header_name, &status, table)));
+            let members: Vec<&FunctionDecl> = table.functions().collect();
+            let (text, prefix) = (writer.functions_of_table(&members, &status), of_types);
+            files.push((format!("{name}/functions.yaml"), format!("{prefix}{text}")));
+            if !exported.is_empty() {
+                let other = format!("{name}_exports");
+                let uses = format!("uses: [{name}]\n");
+                let interface = writer.interface(&other, header_name, &status, &uses);
+                files.push((format!("{other}/interface.yaml"), interface));
+                let functions = writer.functions(&exported, &status, &lives, "");
+                let text = format!("{}{functions}", group_head(&other));
+                files.push((format!("{other}/functions.yaml"), text));
+                names.push(other);
+            }
+        }
+    }
     let spec = format!(
-        "project: {name}\nsummary: The functions of {header_name}.\ninterfaces: [{name}]\noutputs:\n  header: include\n"
+        "project: {name}\nsummary: The functions of {header_name}.\ninterfaces: [{}]\noutputs:\n  header: include\n",
+        names.join(", ")
     );
+    files.insert(0, ("spec.yaml".to_owned(), spec));
     // A type may have further names in C.
-    let names: BTreeSet<&str> = types.by_c_name.values().map(|(_, name)| name.as_str()).collect();
-    let files = vec![
-        ("spec.yaml".to_owned(), spec),
-        (format!("{name}/interface.yaml"), interface),
-        (format!("{name}/functions.yaml"), group),
-    ];
-    Draft { files, functions: header.functions.len(), types: names.len(), guesses: writer.guesses }
+    let type_names: BTreeSet<&str> = types.by_c_name.values().map(|(_, name)| name.as_str()).collect();
+    let functions = exported.len() + table.as_ref().map_or(0, |table| table.functions().count());
+    Draft { files, functions, types: type_names.len(), guesses: writer.guesses }
+}
+
+/// Returns the first lines of the file of a group.
+fn group_head(name: &str) -> String {
+    let summary = quoted(&format!("Types and functions of {name}."));
+    format!("group: functions\ntitle: {}\nsummary: {summary}\n", quoted(name))
 }
 
 /// Drafts the entry of one function for an interface; `keys` are added to it.
@@ -250,28 +153,75 @@ impl Writer<'_> {
         }
     }
 
-    fn interface(&mut self, name: &str, header_name: &str, status: &Status) -> String {
+    fn interface(&mut self, name: &str, header_name: &str, status: &Status, keys: &str) -> String {
+        let head = self.interface_head(name, header_name, status, "export");
+        format!("{head}{keys}groups: [functions]\n")
+    }
+
+    fn interface_head(&mut self, name: &str, header_name: &str, status: &Status, kind: &str) -> String {
         let title = quoted(header_name);
         let guess = if status.c_name.is_empty() {
             "   # guess: the header has no enum for statuses"
         } else {
             "   # guess: by its name"
         };
+        let mut rust_name = heck::AsPascalCase(name).to_string();
+        if self.types.by_c_name.values().any(|(_, ty)| *ty == rust_name) {
+            rust_name.push_str("Functions");
+        }
         format!(
-            "interface: {name}\nkind: export\ntitle: {title}\nsummary: {}\ntrait: {}\nheader: {title}\n\
-             status: {}{guess}\ngroups: [functions]\n",
+            "interface: {name}\nkind: {kind}\ntitle: {title}\nsummary: {}\ntrait: {}\nheader: {}\nstatus: {}{guess}\n",
             quoted(&format!("The functions of {header_name}.")),
-            heck::AsPascalCase(name),
+            rust_name,
+            quoted(&format!("{name}.h")),
             status.name,
         )
     }
 
-    fn group(&mut self, header: &Header, name: &str, status: &Status) -> String {
+    /// Writes the interface of a table.
+    fn table(&mut self, name: &str, header_name: &str, status: &Status, table: &TableDecl<'_>) -> String {
+        let head = self.interface_head(name, header_name, status, "table");
         self.text = format!(
-            "group: functions\ntitle: {}\nsummary: {}\n\ntypes:\n",
-            quoted(name),
-            quoted(&format!("Types and functions of {name}."))
+            "{head}groups: [functions]\n\ntable:\n  struct: {}\n  size_field: {}\n  blocks:\n",
+            table.name, table.size_field
         );
+        let mut names = Names::default();
+        for (number, block) in table.blocks.iter().enumerate() {
+            self.line(&format!("    - block: part_{number}"));
+            if !block.fields.is_empty() {
+                self.line("      fields:");
+            }
+            for field in &block.fields {
+                self.field("        ", &mut Names::default(), field);
+            }
+            let slots: Vec<String> =
+                block.functions.iter().map(|function| names.snake(&function.name, "")).collect();
+            self.line(&format!("      slots: [{}]", slots.join(", ")));
+            if let Some((name, count)) = block.reserved {
+                self.line(&format!("      reserved: {{ name: {name}, count: {count} }}"));
+            }
+        }
+        if let Some(entry) = table.entry {
+            self.line(&format!("\nplugin:\n  entry: {entry}\n  owns: table\n  doc: Returns the table."));
+        }
+        std::mem::take(&mut self.text)
+    }
+
+    /// Writes the functions of a table.
+    fn functions_of_table(&mut self, functions: &[&FunctionDecl], status: &Status) -> String {
+        let keys = "    required: use   # guess: the header does not say which ones may be null\n    \
+                    when_null: The host calls it all the same.\n";
+        self.guesses += functions.len();
+        let lives = self.lives(functions);
+        let prefix = std::mem::take(&mut self.prefix);
+        let text = self.functions(functions, status, &lives, keys);
+        self.prefix = prefix;
+        text
+    }
+
+    /// Writes the types of the header.
+    fn types(&mut self, header: &Header, name: &str, status: &Status) -> String {
+        self.text = format!("{}\ntypes:\n", group_head(name));
         if status.c_name.is_empty() {
             let c_name = name.to_uppercase();
             self.line("  # guess: the header has no enum for statuses; name those that its functions return");
@@ -309,12 +259,22 @@ impl Writer<'_> {
                 self.handle(&it.name, &name, &it.comment);
             }
         }
+        std::mem::take(&mut self.text)
+    }
+
+    /// Writes functions; `keys` are added to each.
+    fn functions(
+        &mut self,
+        functions: &[&FunctionDecl],
+        status: &Status,
+        lives: &Lives,
+        keys: &str,
+    ) -> String {
         self.line("\nfunctions:");
-        let lives = self.lives(header);
         let mut names = Names::default();
-        for function in &header.functions {
+        for function in functions {
             let name = names.snake(&function.name, self.prefix);
-            self.function(function, &name, status, &lives, "");
+            self.function(function, &name, status, lives, keys);
         }
         std::mem::take(&mut self.text)
     }
@@ -351,14 +311,18 @@ impl Writer<'_> {
         self.line("    fields:");
         let mut names = Names::default();
         for field in &it.fields {
-            let name = names.snake(&field.name, "");
-            let mut guessed = guess::value(self.types, &field.ty);
-            if name != field.name {
-                guessed.keys.push(("c", field.name.clone()));
-            }
-            let doc = Comment::of(&field.comment).summary("Not described in the header.");
-            self.entry("      ", &name, guessed, &doc);
+            self.field("      ", &mut names, field);
         }
+    }
+
+    fn field(&mut self, indent: &str, names: &mut Names, field: &ParamDecl) {
+        let name = names.snake(&field.name, "");
+        let mut guessed = guess::value(self.types, &field.ty);
+        if name != field.name {
+            guessed.keys.push(("c", field.name.clone()));
+        }
+        let doc = Comment::of(&field.comment).summary("Not described in the header.");
+        self.entry(indent, &name, guessed, &doc);
     }
 
     fn callback(&mut self, it: &CallbackDecl) {
@@ -400,9 +364,9 @@ impl Writer<'_> {
     }
 
     /// Finds the types whose objects one function makes and another one ends.
-    fn lives(&self, header: &Header) -> Lives {
+    fn lives(&self, functions: &[&FunctionDecl]) -> Lives {
         let (mut made, mut ended) = (BTreeSet::new(), BTreeSet::new());
-        for function in &header.functions {
+        for function in functions {
             let names: Vec<String> = (0..function.params.len()).map(|index| index.to_string()).collect();
             for guessed in guess::params(self.types, function, &names) {
                 let has = |key: &str| guessed.keys.iter().any(|(known, _)| *known == key);

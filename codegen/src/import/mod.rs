@@ -8,6 +8,8 @@ mod guess;
 pub mod header;
 mod names;
 pub mod read;
+mod table;
+mod types;
 
 /// Returns a name for a spec from that of a header.
 pub fn name_of(stem: &str) -> String {

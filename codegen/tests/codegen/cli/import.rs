@@ -73,6 +73,34 @@ fn draft_keeps_every_rule_and_agrees_with_its_header() {
 }
 
 #[test]
+fn table_is_drafted() {
+    if !has_libclang("table_is_drafted") {
+        return;
+    }
+    let (folder, header) = (folder("table"), data("c/import_table.h").to_string_lossy().into_owned());
+    let spec = folder.to_string_lossy();
+    let (code, out, err) = import(&[&header, "--spec", &spec]);
+    assert_eq!(code, 0, "{out}{err}");
+    assert!(out.contains("6 functions") && out.ends_with("It keeps every rule.\n"), "{out}");
+    let text = fs::read_to_string(folder.join("import_table/interface.yaml")).expect("it was written");
+    for part in [
+        "  struct: kit_api\n  size_field: size\n",
+        "        version: { type: u32, doc: \"The version of the plugin.\" }\n      slots: [open, close]\n",
+        "      reserved: { name: reserved_kits, count: 4 }\n",
+        "      slots: [read, ended]\n\nplugin:\n  entry: kit_get_api\n  owns: table\n",
+    ] {
+        assert!(text.contains(part), "no {part:?} in\n{text}");
+    }
+    let compared = ["--spec", &spec, "--interface", "import_table"];
+    let (code, out, err) = import(&[&[header.as_str()][..], &compared].concat());
+    assert_eq!((code, out.as_str()), (0, "`import_table` is as the header declares it.\n"), "{err}");
+    let (code, out, err) = import(&[&header, "--spec", &spec, "--interface", "import_table_exports"]);
+    let repointed =
+        "Pointers to other types, which no compiled program notices (1):\n  type of kit_register\n";
+    assert!(code == 1 && out.ends_with(repointed), "{out}{err}");
+}
+
+#[test]
 fn what_changed_in_a_header_is_told() {
     if !has_libclang("what_changed_in_a_header_is_told") {
         return;
