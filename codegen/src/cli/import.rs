@@ -7,10 +7,10 @@ use clap::Args;
 
 use super::{Answer, Common, Failure, REFUSED, is_spec, pick_interface};
 use crate::emit::c::asserts::Claim;
-use crate::import::clang::{ReadOptions, Unit};
+use crate::import::clang::ReadOptions;
 use crate::import::compare::{Comparison, NewFunction, compare};
 use crate::import::draft::draft;
-use crate::import::read::declarations;
+use crate::import::read::read;
 use crate::model::ReleaseId;
 use crate::source::Folder;
 use crate::text::count;
@@ -64,20 +64,14 @@ fn draft_at(folder: &Path, options: &Options) -> Result<Answer, Failure> {
         .iter()
         .map(|header| format!("#include \"{}\"\n", absolute(header).display()))
         .collect();
-    let unit = Unit::parse(Path::new("import.c"), &includes, &read_options(options))?;
-    let reasons = unit.errors();
-    if !reasons.is_empty() {
-        let header = options.headers.first().cloned().unwrap_or_default();
-        return Err(crate::import::clang::ReadError::Parse { header, reasons }.into());
-    }
     let folders: Vec<PathBuf> = options.headers.iter().filter_map(|header| own_folder(header)).collect();
     let files: Vec<PathBuf> = options.headers.iter().map(|header| absolute(header)).collect();
     let is_own = |file: &Path| {
         let file = absolute(file);
         files.contains(&file) || folders.iter().any(|folder| file.starts_with(folder))
     };
-    let header = declarations(&unit, &is_own);
     let first = options.headers.first().map(PathBuf::as_path).unwrap_or(Path::new("api.h"));
+    let header = read(&includes, first, &read_options(options), &is_own)?;
     let stem = first.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
     let name = options.interface.clone().unwrap_or_else(|| crate::import::name_of(&stem));
     let file_name = first.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
@@ -98,8 +92,10 @@ fn draft_at(folder: &Path, options: &Options) -> Result<Answer, Failure> {
     match crate::load(&Folder::new(folder)) {
         Ok(_) => text.push_str("It keeps every rule.\n"),
         Err(mistakes) => {
-            let number = count(mistakes.diagnostics.len(), "mistake");
-            let _ = writeln!(text, "{number} are left: codegen --spec {} --check", folder.display());
+            let number = mistakes.diagnostics.len();
+            let left = if number == 1 { "is left" } else { "are left" };
+            let mistakes = count(number, "mistake");
+            let _ = writeln!(text, "{mistakes} {left}: codegen --spec {} --check", folder.display());
         }
     }
     Ok(Answer::done(text))

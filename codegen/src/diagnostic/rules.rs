@@ -194,7 +194,8 @@ catalogue! {
     ArgsStruct = 84, "a struct of arguments grows at its end",
         "Callers and callees of different releases use its size to determine its members, so no member is removed or inserted.";
     Lent = 85, "a list that is lent has an owner and a length",
-        "`lent` is for an `out` array of handles whose `count` is an `out` `size`.";
+        "`lent` is for an `out` array of handles or numbers whose `count` is an `out` `size`, for a handle that is passed by \
+         pointer, and for texts.";
     SummaryForm = 86, "a summary does not begin with \"To\"",
         "The summary of a function begins with a verb in the third person (`Copies memory`); any other summary begins with a noun.";
     HostOfExtension = 87, "hosts do not use an extension",

@@ -6,7 +6,7 @@ use std::path::Path;
 use super::clang::{ReadError, ReadOptions, Unit};
 use super::draft::function_entry;
 use super::header::{FunctionDecl, Header, StructDecl};
-use super::read::declarations;
+use super::read::{CXX_PRELUDE, read};
 use super::table::function_of;
 use super::types::KnownTypes;
 use crate::emit::c::asserts::{Assertion, Claim, Condition, assertions};
@@ -84,9 +84,6 @@ template <class R, class... A, class S, class... B>
 struct fits<R (*)(A...), S (*)(B...)> : fits<types<R, A...>, types<S, B...>> {};
 ";
 
-/// Includes that a header of PaddlePaddle 2.6 lacks.
-const PRELUDE: &str = "#include <cstddef>\n#include <cstdint>\n#include <type_traits>\n";
-
 /// Compares an interface in a release with headers, as `#include` names them. `since` is the release of new functions.
 ///
 /// # Errors
@@ -99,19 +96,16 @@ pub fn compare(
     options: &ReadOptions,
 ) -> Result<Comparison, ReadError> {
     let includes: String = headers.iter().map(|header| format!("#include \"{header}\"\n")).collect();
-    let options = ReadOptions { cxx: true, ..options.clone() };
-    let name = Path::new("import.cc");
-    let text = format!("{PRELUDE}{includes}");
-    let unit = Unit::parse(name, &text, &options)?;
-    let reasons = unit.errors();
-    if !reasons.is_empty() {
-        let header = headers.first().map(String::as_str).unwrap_or_default();
-        return Err(ReadError::Parse { header: header.into(), reasons });
-    }
     let is_named = |file: &Path| headers.iter().any(|header| file.ends_with(header));
-    // Functions that a header declares for C++ only are of another API, unless C cannot read it.
-    let in_c = Unit::parse(Path::new("import.c"), &includes, &ReadOptions { cxx: false, ..options.clone() })?;
-    let header = declarations(if in_c.errors().is_empty() { &in_c } else { &unit }, &is_named);
+    let first = Path::new(headers.first().map(String::as_str).unwrap_or_default());
+    let header = read(&includes, first, options, &is_named)?;
+    // The assertions are in C++.
+    let options = ReadOptions { cxx: true, ..options.clone() };
+    let text = format!("{CXX_PRELUDE}{includes}");
+    let reasons = Unit::parse(Path::new("import.cc"), &text, &options)?.errors();
+    if !reasons.is_empty() {
+        return Err(ReadError::Parse { header: first.to_owned(), reasons });
+    }
     let there = names(&header);
     let mut comparison = Comparison::default();
     add_functions(spec, (interface, release), &header, since, &mut comparison);

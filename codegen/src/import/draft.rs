@@ -380,21 +380,26 @@ impl Writer<'_> {
         Lives { both: made.intersection(&ended).cloned().collect() }
     }
 
-    /// Returns the object that a function ends: the index of its first parameter, and the name of its type.
+    /// Returns the object that a function ends: the index of its parameter, and the name of its type. It is the one that the
+    /// name of the function contains, else the first one.
     fn ended(&self, function: &FunctionDecl) -> Option<(usize, String)> {
-        let first = function.params.first().filter(|_| guess::ends(function))?;
-        let c_name = match &first.ty {
-            CType::Named(name) => name,
-            CType::Pointer { target, .. } => match &**target {
-                CType::Named(name) => name,
-                _ => return None,
-            },
-            _ => return None,
-        };
-        match self.types.kind(c_name)? {
-            (Kind::Object | Kind::Handle, name) => Some((0, name.to_owned())),
-            _ => None,
+        if !guess::ends(function) {
+            return None;
         }
+        let object = |(index, param): (usize, &ParamDecl)| {
+            let ty = param.ty.target().map_or(&param.ty, |(target, _)| target);
+            let CType::Named(c_name) = ty else { return None };
+            match self.types.kind(c_name)? {
+                (Kind::Object | Kind::Handle, name) => Some((index, name.to_owned())),
+                _ => None,
+            }
+        };
+        let objects: Vec<(usize, String)> = function.params.iter().enumerate().filter_map(object).collect();
+        let is_named = |(index, _): &&(usize, String)| {
+            let name = &function.params[*index].name;
+            !name.is_empty() && function.name.contains(name.as_str())
+        };
+        objects.iter().find(is_named).or_else(|| objects.first()).cloned()
     }
 
     fn function(&mut self, function: &FunctionDecl, name: &str, status: &Status, lives: &Lives, keys: &str) {
@@ -414,14 +419,27 @@ impl Writer<'_> {
         let ended = self.ended(function).filter(|(_, ty)| lives.both.contains(ty));
         let guesses = guess::params(self.types, function, &params);
         for (index, (name, mut guessed)) in params.iter().zip(guesses).enumerate() {
-            // An object that no function ends is lent; memory has no other role.
+            // An object that no function ends is lent, if it is passed by pointer; memory has no other role.
             let ty = guessed.keys.first().map(|(_, ty)| ty.clone()).unwrap_or_default();
             if ty != "pointer" && !lives.both.contains(&ty) {
-                for (key, value) in guessed.keys.iter_mut().filter(|(key, _)| *key == "role") {
-                    (*key, *value) = ("lent", "true".to_owned());
+                let role = guessed.keys.iter().position(|(key, _)| *key == "role");
+                match role {
+                    Some(role) if self.types.is_by_pointer(&ty) => {
+                        guessed.keys[role] = ("lent", "true".to_owned());
+                    }
+                    Some(role) => {
+                        guessed.keys.remove(role);
+                    }
+                    None => {}
                 }
             }
             if ended.as_ref().is_some_and(|(first, _)| *first == index) {
+                // A function that takes a pointer to a handle reads the handle.
+                for (_, value) in
+                    guessed.keys.iter_mut().filter(|(key, value)| *key == "dir" && value == "out")
+                {
+                    "inout".clone_into(value);
+                }
                 guessed.keys.push(("role", "destroys".to_owned()));
                 guessed.guesses.push("that the object ends, by the name of the function");
             }

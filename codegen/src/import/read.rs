@@ -6,11 +6,43 @@ use std::path::Path;
 
 use clang_sys::*;
 
-use super::clang::{ClangType, Cursor, Unit};
+use super::clang::{ClangType, Cursor, ReadError, ReadOptions, Unit};
 use super::header::{CType, CallbackDecl, EnumDecl, FunctionDecl, HandleDecl, Header, ParamDecl, StructDecl};
 
+/// Includes that assertions need, and that headers such as those of PaddlePaddle 2.6 lack.
+pub const CXX_PRELUDE: &str = "#include <cstddef>\n#include <cstdint>\n#include <type_traits>\n";
+
+/// Reads what some files declare that a text includes: as C, or as C++ if that is not possible.
+///
+/// # Errors
+/// If libclang is not installed or can read the files in neither language.
+pub fn read(
+    text: &str,
+    first: &Path,
+    options: &ReadOptions,
+    of: &dyn Fn(&Path) -> bool,
+) -> Result<Header, ReadError> {
+    let parse = |name: &str, prelude: &str, cxx| {
+        let options = ReadOptions { cxx, ..options.clone() };
+        Unit::parse(Path::new(name), &format!("{prelude}{text}"), &options)
+    };
+    let in_c = parse("import.c", "", false)?;
+    let in_c_failed = in_c.errors();
+    if in_c_failed.is_empty() {
+        return Ok(declarations(&in_c, of));
+    }
+    let in_cxx = parse("import.cc", CXX_PRELUDE, true)?;
+    let in_cxx_failed = in_cxx.errors();
+    if in_cxx_failed.is_empty() {
+        return Ok(declarations(&in_cxx, of));
+    }
+    // The language that is not the header's has more to say.
+    let reasons = if in_cxx_failed.len() < in_c_failed.len() { in_cxx_failed } else { in_c_failed };
+    Err(ReadError::Parse { header: first.to_owned(), reasons })
+}
+
 /// Returns what some files of a unit declare.
-pub fn declarations(unit: &Unit, of: &dyn Fn(&Path) -> bool) -> Header {
+fn declarations(unit: &Unit, of: &dyn Fn(&Path) -> bool) -> Header {
     let mut reader = Reader { of, header: Header::default() };
     for cursor in unit.root().children() {
         if reader.is_own(cursor) {

@@ -82,6 +82,11 @@ impl KnownTypes {
         handles.any(|(_, handle)| handle.to_snake_case() == name)
     }
 
+    /// Returns true if objects of a type, by its name in the spec, are passed by pointer to it.
+    pub(super) fn is_by_pointer(&self, name: &str) -> bool {
+        self.by_c_name.values().any(|(kind, known)| *kind == Kind::Object && known == name)
+    }
+
     /// Names the types of a header as a spec does; those that it lacks get names of their own.
     pub fn of_spec(spec: &Spec, interface: &Interface, header: &Header) -> Self {
         let mut known = KnownTypes::of(header, &interface.prefix);

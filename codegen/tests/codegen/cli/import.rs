@@ -10,7 +10,7 @@ use crate::data;
 use crate::tools::has_libclang;
 
 /// Runs the command, and returns its exit status and what it says on standard output and standard error.
-fn import(arguments: &[&str]) -> (i32, String, String) {
+pub fn import(arguments: &[&str]) -> (i32, String, String) {
     let output = Command::new(env!("CARGO_BIN_EXE_codegen"))
         .arg("import")
         .args(arguments)
@@ -22,7 +22,7 @@ fn import(arguments: &[&str]) -> (i32, String, String) {
 }
 
 /// Returns a folder that does not exist.
-fn folder(name: &str) -> PathBuf {
+pub fn folder(name: &str) -> PathBuf {
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("import").join(name);
     if folder.exists() {
         fs::remove_dir_all(&folder).expect("the folder for tests can be written");

@@ -1,7 +1,7 @@
 //! The command as users and scripts run it: outputs, messages and exit status.
 
 mod foreign;
-mod import;
+pub mod import;
 mod last_run;
 mod outputs;
 mod project;
