@@ -340,6 +340,7 @@ impl Writer<'_> {
         for (index, param) in it.params.iter().enumerate() {
             let name = param_name(&mut names, param, index);
             let guessed = guess::value(self.types, &param.ty);
+            let name = self.told_apart(&name, guessed.ty());
             self.entry("      ", &name, guessed, "Not described in the header.");
         }
         match &it.result {
@@ -370,9 +371,8 @@ impl Writer<'_> {
             let names: Vec<String> = (0..function.params.len()).map(|index| index.to_string()).collect();
             for guessed in guess::params(self.types, function, &names) {
                 let has = |key: &str| guessed.keys.iter().any(|(known, _)| *known == key);
-                let Some((_, ty)) = guessed.keys.first() else { continue };
                 if has("role") {
-                    made.insert(ty.clone());
+                    made.insert(guessed.ty().to_owned());
                 }
             }
             ended.extend(self.ended(function).map(|(_, name)| name));
@@ -420,7 +420,7 @@ impl Writer<'_> {
         let guesses = guess::params(self.types, function, &params);
         for (index, (name, mut guessed)) in params.iter().zip(guesses).enumerate() {
             // An object that no function ends is lent, if it is passed by pointer; memory has no other role.
-            let ty = guessed.keys.first().map(|(_, ty)| ty.clone()).unwrap_or_default();
+            let ty = guessed.ty().to_owned();
             if ty != "pointer" && !lives.both.contains(&ty) {
                 let role = guessed.keys.iter().position(|(key, _)| *key == "role");
                 match role {
@@ -443,9 +443,7 @@ impl Writer<'_> {
                 guessed.keys.push(("role", "destroys".to_owned()));
                 guessed.guesses.push("that the object ends, by the name of the function");
             }
-            // A parameter with the name of a handle is of its type.
-            let is_misnamed = self.types.is_handle(name) && ty.to_snake_case() != *name;
-            let name = if is_misnamed { format!("{name}_argument") } else { name.clone() };
+            let name = self.told_apart(name, &ty);
             let doc = comment.param(&function.params[index].name).unwrap_or("Not described in the header.");
             self.entry("      ", &name, guessed, doc);
         }
@@ -462,6 +460,12 @@ impl Writer<'_> {
         if function.is_variadic {
             self.line("    variadic: true");
         }
+    }
+
+    /// Returns another name for a parameter that has the name of a handle of another type.
+    fn told_apart(&self, name: &str, ty: &str) -> String {
+        let is_misnamed = self.types.is_handle(name) && ty.to_snake_case() != name;
+        if is_misnamed { format!("{name}_argument") } else { name.to_owned() }
     }
 
     /// Writes an entry on one line, with a comment for its guesses.

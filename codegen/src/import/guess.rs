@@ -41,6 +41,11 @@ impl Guessed {
         Guessed { keys: vec![("type", ty.to_owned())], guesses: Vec::new() }
     }
 
+    /// Returns the name of its type in the spec.
+    pub fn ty(&self) -> &str {
+        self.keys.first().map_or("pointer", |(_, ty)| ty)
+    }
+
     fn with(mut self, key: &'static str, value: &str) -> Self {
         self.keys.push((key, value.to_owned()));
         self

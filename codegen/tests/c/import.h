@@ -51,6 +51,10 @@ void kit_close(kit_t* kit);
 /** To count the tools. It is `fast`. */
 kit_error_t kit_count(const kit_t* kit, size_t* count);
 
+/** Is called with a tool whose name is that of another type. */
+typedef void (*kit_named)(kit_tool kit, void* user_data);
+
+kit_error_t kit_name_all(kit_t* kit, kit_named named, void* user_data);
 kit_error_t kit_visit(kit_t* kit, kit_visitor visitor, void* user_data);
 kit_error_t kit_read(kit_t* kit, void* data, size_t size);
 kit_error_t kit_write(kit_t* kit, const void* data, size_t size);

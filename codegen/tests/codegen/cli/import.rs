@@ -43,7 +43,7 @@ fn draft_keeps_every_rule_and_agrees_with_its_header() {
     let spec = folder.to_string_lossy();
     let (code, out, err) = import(&[&header(), "--spec", &spec]);
     assert_eq!(code, 0, "{out}{err}");
-    assert!(out.contains("13 functions, 7 types and") && out.ends_with("It keeps every rule.\n"), "{out}");
+    assert!(out.contains("14 functions, 8 types and") && out.ends_with("It keeps every rule.\n"), "{out}");
     codegen::load(&Folder::new(&folder)).unwrap_or_else(|mistakes| panic!("{}", mistakes.render(false)));
     let text = fs::read_to_string(folder.join("import/functions.yaml")).expect("the draft was written");
     for part in [
@@ -62,6 +62,7 @@ fn draft_keeps_every_rule_and_agrees_with_its_header() {
         "row: { type: i32, doc: \"Its row.\" }",
         "label: { type: char, count: 16, doc: ",
         "{ name: List, kind: handle, c: kit_list, by: pointer, ",
+        "kit_argument: { type: Tool, doc: ",
         "{ name: Bits, kind: handle, c: kit_bits, by: pointer, ",
         "variadic: true",
     ] {
