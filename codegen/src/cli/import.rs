@@ -4,12 +4,13 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use serde_json::json;
 
-use super::{Answer, Common, Failure, REFUSED, is_spec, pick_interface};
+use super::{Answer, Common, DONE, Failure, Format, REFUSED, is_spec, pick_interface};
 use crate::emit::c::asserts::Claim;
 use crate::import::clang::ReadOptions;
 use crate::import::compare::{Comparison, NewFunction, compare};
-use crate::import::draft::draft;
+use crate::import::draft::{Draft, draft};
 use crate::import::read::read;
 use crate::model::ReleaseId;
 use crate::source::Folder;
@@ -43,7 +44,7 @@ pub(super) struct Options {
 
 pub(super) fn run(common: &Common, options: &Options) -> Result<Answer, Failure> {
     match &common.spec {
-        Some(folder) if !is_spec(&folder.join("spec.yaml")) => draft_at(folder, options),
+        Some(folder) if !is_spec(&folder.join("spec.yaml")) => draft_at(folder, common.format, options),
         _ => compare_with(common, options),
     }
 }
@@ -53,7 +54,7 @@ fn read_options(options: &Options) -> ReadOptions {
 }
 
 /// Drafts a spec in a folder that has none.
-fn draft_at(folder: &Path, options: &Options) -> Result<Answer, Failure> {
+fn draft_at(folder: &Path, format: Format, options: &Options) -> Result<Answer, Failure> {
     if folder.read_dir().is_ok_and(|mut entries| entries.next().is_some()) {
         let message = format!("`{}` is neither empty nor a spec", folder.display());
         let help = "name a folder that does not exist, or one with a `spec.yaml`".to_owned();
@@ -82,6 +83,14 @@ fn draft_at(folder: &Path, options: &Options) -> Result<Answer, Failure> {
             path.parent().map_or(Ok(()), std::fs::create_dir_all).and_then(|()| std::fs::write(&path, text));
         written.map_err(|source| Failure::Draft { path: path.clone(), source })?;
     }
+    let mistakes = crate::load(&Folder::new(folder)).err().map_or(0, |mistakes| mistakes.diagnostics.len());
+    if format == Format::Json {
+        let Draft { functions, types, guesses, .. } = draft;
+        let value = json!({
+            "folder": folder, "functions": functions, "types": types, "guesses": guesses, "mistakes": mistakes,
+        });
+        return Ok(Answer::json(&value, DONE));
+    }
     let mut text = format!(
         "drafted {} with {}, {} and {}: look for `# guess`\n",
         folder.display(),
@@ -89,14 +98,12 @@ fn draft_at(folder: &Path, options: &Options) -> Result<Answer, Failure> {
         count(draft.types, "type"),
         if draft.guesses == 1 { "1 guess".to_owned() } else { format!("{} guesses", draft.guesses) },
     );
-    match crate::load(&Folder::new(folder)) {
-        Ok(_) => text.push_str("It keeps every rule.\n"),
-        Err(mistakes) => {
-            let number = mistakes.diagnostics.len();
-            let left = if number == 1 { "is left" } else { "are left" };
-            let mistakes = count(number, "mistake");
-            let _ = writeln!(text, "{mistakes} {left}: codegen --spec {} --check", folder.display());
-        }
+    if mistakes == 0 {
+        text.push_str("It keeps every rule.\n");
+    } else {
+        let left = if mistakes == 1 { "is left" } else { "are left" };
+        let mistakes = count(mistakes, "mistake");
+        let _ = writeln!(text, "{mistakes} {left}: codegen --spec {} --check", folder.display());
     }
     Ok(Answer::done(text))
 }
@@ -135,11 +142,42 @@ fn compare_with(common: &Common, options: &Options) -> Result<Answer, Failure> {
         }
         None => format!("`{}`", interface.name.value),
     };
+    if common.format == Format::Json {
+        let code = if comparison.is_empty() { DONE } else { REFUSED };
+        let release = release.map(|release| interface.releases[release.0].name.value.as_str());
+        let mut value = as_json(&comparison);
+        value["interface"] = json!(interface.name.value);
+        value["release"] = json!(release);
+        return Ok(Answer::json(&value, code));
+    }
     if comparison.is_empty() {
         return Ok(Answer::done(format!("{of} is as the header declares it.\n")));
     }
     let verdict = interface.table().and_then(|table| verdict(&comparison, &table.c_name));
     Ok(Answer { text: told(&comparison, &of, verdict), code: REFUSED })
+}
+
+fn as_json(comparison: &Comparison) -> serde_json::Value {
+    let Comparison { new, new_types, new_values, gone, gone_types, changed, repointed } = comparison;
+    let texts = |claims: &[Claim]| claims.iter().map(Claim::to_string).collect::<Vec<_>>();
+    let new: Vec<_> = new
+        .iter()
+        .map(|it| json!({ "name": it.name, "of": it.of, "after": it.after, "draft": it.entry }))
+        .collect();
+    let new_values: Vec<_> = new_values
+        .iter()
+        .map(|(of, name, value)| json!({ "of": of, "name": name, "value": value }))
+        .collect();
+    let gone: Vec<_> = gone.iter().map(|it| json!({ "name": it.name, "of": it.of })).collect();
+    json!({
+        "new": new,
+        "new_types": new_types,
+        "new_values": new_values,
+        "gone": gone,
+        "gone_types": gone_types,
+        "changed": texts(changed),
+        "repointed": texts(repointed),
+    })
 }
 
 /// Returns what a changed table means for plugins that were built for the release of the spec; `None` if its layout is the

@@ -133,6 +133,11 @@ fn what_changed_in_a_header_is_told() {
     ] {
         assert!(out.contains(part), "no {part:?} in\n{out}");
     }
+    let (code, out, err) = import(&[&changed.to_string_lossy(), "--spec", &spec, "--format", "json"]);
+    let json: serde_json::Value =
+        serde_json::from_str(&out).unwrap_or_else(|error| panic!("{error}: {out}{err}"));
+    assert_eq!((code, json["new"][0]["name"].as_str()), (1, Some("kit_last")), "{out}");
+    assert_eq!(json["repointed"][0].as_str(), Some("type of kit_weigh"), "{out}");
     let renamed = fs::read_to_string(header()).expect("the header is a part of the tests");
     fs::write(&changed, renamed.replace("kit_place", "kit_spot"))
         .expect("the folder for tests can be written");
