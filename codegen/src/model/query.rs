@@ -35,6 +35,13 @@ impl Spec {
         }
     }
 
+    /// Returns true if a function of an interface lends objects of a type as its result.
+    pub fn lends(&self, interface: &Interface, ty: &Type) -> bool {
+        let results = interface.functions.iter().filter_map(|function| function.result.value());
+        let mut lent = results.filter(|result| result.lent).filter_map(|result| result.ty.id());
+        lent.any(|id| std::ptr::eq(self.ty(id), ty))
+    }
+
     /// Returns the fields of a version that are its numbers: all but a size or an address before them.
     pub fn version_fields(&self, ty: Ty) -> Vec<&Param> {
         match self.kind(ty) {

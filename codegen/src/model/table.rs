@@ -81,6 +81,13 @@ pub struct Object {
     pub inner: Option<ObjectTable>,
 }
 
+impl Object {
+    /// Returns a data member: block 0 is the head, block 1 the tail.
+    pub fn field(&self, block: usize, index: usize) -> &Param {
+        if block == 0 { &self.head[index] } else { &self.tail[index] }
+    }
+}
+
 /// A struct of function pointers that an object contains.
 #[derive(Debug)]
 pub struct ObjectTable {

@@ -172,6 +172,12 @@ struct Known {
     is_alive: bool,
 }
 
+impl Known {
+    fn is_live(&self, kind: &str) -> bool {
+        self.is_alive && self.kind == kind
+    }
+}
+
 static IS_WATCHED: AtomicBool = AtomicBool::new(false);
 
 fn known() -> MutexGuard<'static, BTreeMap<usize, Known>> {
@@ -311,7 +317,7 @@ pub unsafe fn release_objects<S: StatusCode, K: ObjectKind + ?Sized>(
 }
 
 fn is_alive<K: ObjectKind + ?Sized>(raw: *const K::Raw) -> bool {
-    known().get(&raw.addr()).is_some_and(|known| known.is_alive && known.kind == K::NAME)
+    known().get(&raw.addr()).is_some_and(|known| known.is_live(K::NAME))
 }
 
 /// Forgets an object that is released. Returns true if its memory has to stay, because objects are watched.
@@ -320,7 +326,7 @@ fn is_alive<K: ObjectKind + ?Sized>(raw: *const K::Raw) -> bool {
 fn forget(name: &str, address: usize, kind: &str) -> Result<bool, String> {
     let is_watched = IS_WATCHED.load(Ordering::Acquire);
     match known().entry(address) {
-        Entry::Occupied(mut entry) if entry.get().is_alive && entry.get().kind == kind => {
+        Entry::Occupied(mut entry) if entry.get().is_live(kind) => {
             if is_watched {
                 entry.get_mut().is_alive = false;
             } else {
@@ -336,7 +342,7 @@ fn forget(name: &str, address: usize, kind: &str) -> Result<bool, String> {
 fn check(name: &str, address: usize, kind: &str) -> Result<(), String> {
     let known = known();
     match known.get(&address) {
-        Some(object) if object.is_alive && object.kind == kind => Ok(()),
+        Some(object) if object.is_live(kind) => Ok(()),
         object => Err(unfit(name, address, kind, object)),
     }
 }

@@ -86,10 +86,7 @@ pub(crate) fn check_ends(check: &Check) {
             param.role == Role::Destroys
                 && param.ty.id().is_some_and(|id| std::ptr::eq(check.spec.ty(id), ty))
         };
-        let is_lent =
-            check.interface.functions.iter().filter_map(|function| function.result.value()).any(|result| {
-                result.lent && result.ty.id().is_some_and(|id| std::ptr::eq(check.spec.ty(id), ty))
-            });
+        let is_lent = check.spec.lends(check.interface, ty);
         let is_released = check.interface.functions.iter().any(|function| function.params.iter().any(ends));
         if !is_released && !is_lent && !object.is_by_hand {
             let message = format!("no function releases `{}`", ty.name.value);
@@ -167,13 +164,12 @@ pub(crate) fn check_error(check: &Check) {
 /// Checks that a data member states what fits its type, and only in an object.
 pub(crate) fn check_holds(check: &Check, list: ParamList, field: &Param) {
     let (Some(holds), Some(place)) = (field.holds, field.places.get("holds")) else { return };
-    let is_object = match list.of {
-        ParamsOf::Struct(ty) => check.interface.objects().any(|(object, _)| std::ptr::eq(object, ty)),
-        ParamsOf::Function(_) | ParamsOf::Callback(_) => false,
-    };
-    let is_version = match list.of {
-        ParamsOf::Struct(ty) => is_version(check, ty),
-        ParamsOf::Function(_) | ParamsOf::Callback(_) => false,
+    let (is_object, is_version) = match list.of {
+        ParamsOf::Struct(ty) => {
+            let is_object = check.interface.objects().any(|(object, _)| std::ptr::eq(object, ty));
+            (is_object, is_version(check, ty))
+        }
+        ParamsOf::Function(_) | ParamsOf::Callback(_) => (false, false),
     };
     let is_address = field.ty == Ty::Pointer || check.spec.object(field.ty).is_some();
     let unnumbered = check.interface.releases.iter().find(|release| release.number.is_none());
@@ -255,12 +251,11 @@ pub(crate) fn check_arrays(check: &Check, function: &Function) {
         };
         let is_made = param.dir == Direction::Out || param.role == Role::Destroys;
         if !counted || !is_made {
-            let message =
-                format!("`{}` is an array of objects that are neither made nor released", param.name.value);
+            let name = &param.name.value;
             let message = if is_made {
-                format!("the number of objects in `{}` is not passed", param.name.value)
+                format!("the number of objects in `{name}` is not passed")
             } else {
-                message
+                format!("`{name}` is an array of objects that are neither made nor released")
             };
             Diagnostic::new(Code::Object, param.places.span("count"), message)
                 .label("write `count` with the name of an `in` parameter, and `dir: out` or `role: destroys`")

@@ -14,9 +14,9 @@ use crate::model::*;
 /// An assertion that a compiler checks.
 #[derive(Clone, Debug)]
 pub struct Assertion {
-    /// What is true if the header agrees.
+    /// The condition that holds if the header agrees.
     pub condition: Condition,
-    /// What it says.
+    /// The property of the header that it states.
     pub claim: Claim,
 }
 
@@ -29,8 +29,8 @@ pub enum Condition {
     Same(String, String),
 }
 
-/// What an assertion says of a header.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+/// A property of a header.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Claim {
     /// The size of a type.
     Size(String),
@@ -38,7 +38,7 @@ pub enum Claim {
     Offset(String, String),
     /// The type of a member of a struct.
     Member(String, String),
-    /// The type or the value of what this names.
+    /// The type or the value of a name.
     Other(String),
 }
 
@@ -274,21 +274,20 @@ impl Asserts<'_> {
         }
         let layout = abi::object_layout(self.spec, self.interface, (ty, object), self.release);
         self.size(&ty.c_name, layout.size);
-        let mut start = None;
+        let start = layout.start_of_functions();
         for member in &layout.members {
             match &member.kind {
                 MemberKind::Field(block, index) => {
-                    let field = if *block == 0 { &object.head[*index] } else { &object.tail[*index] };
+                    let field = object.field(*block, *index);
                     let name = Names::new(self.spec, self.interface).field(field);
                     let (spelled, brackets) = self.speller.field(field);
                     self.member(&ty.c_name, &name, member.offset, format!("{spelled}{brackets}"));
                 }
                 MemberKind::Function(id) => {
                     let function = self.interface.function(*id);
-                    let first = *start.get_or_insert(member.offset);
                     let (of, offset) = match &object.inner {
                         None => (&ty.c_name, member.offset),
-                        Some(inner) => (&inner.c_name, member.offset - first),
+                        Some(inner) => (&inner.c_name, member.offset - start.unwrap_or_default()),
                     };
                     self.member(of, &function.c_name, offset, self.speller.function_type(function));
                 }

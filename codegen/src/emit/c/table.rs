@@ -92,21 +92,16 @@ impl Builder<'_> {
     fn object(&self, ty: &Type, object: &Object) -> Vec<Value> {
         let newest = self.interface.newest();
         let layout = abi::object_layout(self.spec, self.interface, (ty, object), newest);
-        let item = |comment: Vec<String>, declaration: String, name: String, offset: u64| {
-            context! {
-                heading => Option::<String>::None,
-                comment, declaration, name, offset, members => Vec::<Value>::new(),
-            }
-        };
-        let (mut members, mut inner, mut start) = (Vec::new(), Vec::new(), None);
+        let start = layout.start_of_functions().unwrap_or_default();
+        let (mut members, mut inner) = (Vec::new(), Vec::new());
         for member in &layout.members {
             match member.kind {
                 MemberKind::Field(block, index) => {
-                    let field = if block == 0 { &object.head[index] } else { &object.tail[index] };
+                    let field = object.field(block, index);
                     let (spelled, brackets) = self.newest.field(field);
                     let name = self.names.field(field);
                     let declaration = format!("{spelled} {name}{brackets};");
-                    members.push(item(self.comments.field(field, &[]), declaration, name, member.offset));
+                    members.push(plain(self.comments.field(field, &[]), declaration, name, member.offset));
                 }
                 MemberKind::Function(id) => {
                     let function = self.interface.function(id);
@@ -114,19 +109,14 @@ impl Builder<'_> {
                     let declaration = format!("{};", self.newest.slot(function, 2));
                     let name = function.c_name.clone();
                     match &object.inner {
-                        None => members.push(item(comment, declaration, name, member.offset)),
+                        None => members.push(plain(comment, declaration, name, member.offset)),
                         Some(table) => {
-                            let first = *start.get_or_insert(member.offset);
                             if inner.is_empty() {
                                 let declaration = format!("{} {};", table.c_name, table.member);
-                                members.push(item(
-                                    vec!["The functions.".to_owned()],
-                                    declaration,
-                                    table.member.clone(),
-                                    first,
-                                ));
+                                let comment = vec!["The functions.".to_owned()];
+                                members.push(plain(comment, declaration, table.member.clone(), start));
                             }
-                            inner.push(item(comment, declaration, name, member.offset - first));
+                            inner.push(plain(comment, declaration, name, member.offset - start));
                         }
                     }
                 }
@@ -174,10 +164,7 @@ impl Builder<'_> {
                 }
                 MemberKind::Size | MemberKind::Field(..) => return None,
             };
-            Some(context! {
-                heading => Option::<String>::None,
-                comment, declaration, name, offset => member.offset, members => Vec::<Value>::new(),
-            })
+            Some(plain(comment, declaration, name, member.offset))
         });
         let comment = "@brief The functions of the host, as far as they are described here.".to_owned();
         only(c_name.to_owned(), comment, members.collect(), layout.size)
@@ -310,6 +297,12 @@ impl Builder<'_> {
             cases => cases.into_iter().map(|(_, case)| case).collect::<Value>(),
         })
     }
+}
+
+/// Returns a member without a heading before it.
+fn plain(comment: Vec<String>, declaration: String, name: String, offset: u64) -> Value {
+    let heading: Option<&str> = None;
+    context! { heading, comment, declaration, name, offset, members => Vec::<Value>::new() }
 }
 
 /// Returns a struct that a header has in one form, for all releases.

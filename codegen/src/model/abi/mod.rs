@@ -59,6 +59,13 @@ impl TableLayout {
             .map(|member| member.offset)
     }
 
+    /// Returns the offset of the first function.
+    pub fn start_of_functions(&self) -> Option<u64> {
+        let mut functions =
+            self.members.iter().filter(|member| matches!(member.kind, MemberKind::Function(_)));
+        functions.next().map(|member| member.offset)
+    }
+
     /// Returns the functions that the release has, in the order of the ABI.
     pub fn functions(&self) -> impl Iterator<Item = FunctionId> {
         self.members.iter().filter_map(|member| match member.kind {

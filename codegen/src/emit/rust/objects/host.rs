@@ -55,7 +55,7 @@ pub fn emit(context: Context) -> TokenStream {
             }
         }
     });
-    let lent = interface.objects().filter(|(ty, _)| is_lent(context, ty)).map(|(ty, _)| {
+    let lent = interface.objects().filter(|(ty, _)| context.spec.lends(interface, ty)).map(|(ty, _)| {
         let (kind, part) = (names::symbol(&ty.name.value), ty.name.value.to_snake_case());
         let keep = format_ident!("keep_{part}");
         let docs =
@@ -102,8 +102,10 @@ fn kind(context: Context, ty: &Type, object: &Object) -> TokenStream {
     let (mut before, mut pointers, mut after) = (Vec::new(), Vec::new(), Vec::new());
     for member in &layout.members {
         match member.kind {
-            MemberKind::Field(0, index) => before.push(field(&object.head[index], layout.size)),
-            MemberKind::Field(_, index) => after.push(field(&object.tail[index], layout.size)),
+            MemberKind::Field(block, index) => {
+                let part = if block == 0 { &mut before } else { &mut after };
+                part.push(field(object.field(block, index), layout.size));
+            }
             MemberKind::Function(id) => pointers.push(pointer(context, context.interface.function(id))),
             MemberKind::Size | MemberKind::Reserved(..) => {}
         }
@@ -175,13 +177,6 @@ fn pointer(context: Context, function: &Function) -> TokenStream {
             ::core::option::Option::None
         }
     }
-}
-
-/// Returns true if a function lends objects of a type.
-fn is_lent(context: Context, ty: &Type) -> bool {
-    let results = context.interface.functions.iter().filter_map(|function| function.result.value());
-    let mut lent = results.filter(|result| result.lent).filter_map(|result| result.ty.id());
-    lent.any(|id| std::ptr::eq(context.spec.ty(id), ty))
 }
 
 fn raw(ty: &Type) -> Ident {

@@ -156,7 +156,7 @@ fn emit_object(context: Context, ty: &Type, object: &Object) -> TokenStream {
                 ));
             }
             abi::MemberKind::Field(block, field) => {
-                let field = if *block == 0 { &object.head[*field] } else { &object.tail[*field] };
+                let field = object.field(*block, *field);
                 members.push(Member {
                     name: field.ident(),
                     ty: field_type(context, field),
@@ -167,11 +167,8 @@ fn emit_object(context: Context, ty: &Type, object: &Object) -> TokenStream {
             abi::MemberKind::Size | abi::MemberKind::Reserved(..) => {}
         }
     }
-    let place = members
-        .iter()
-        .take_while(|member| functions.first().is_some_and(|(first, _)| member.offset < Some(*first)))
-        .count();
-    let (first, size) = (functions.first().map(|(offset, _)| *offset), functions.len() as u64 * abi::POINTER);
+    let (first, size) = (layout.start_of_functions(), functions.len() as u64 * abi::POINTER);
+    let place = members.iter().take_while(|member| member.offset < first).count();
     let inner = object.inner.as_ref().map(|inner| {
         let relative = functions
             .drain(..)
