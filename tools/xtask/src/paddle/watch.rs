@@ -1,33 +1,19 @@
 //! Compares the newest wheel of PaddlePaddle with the spec.
 
+use std::path::Path;
+
 use clap::Args;
 
 use super::{RELEASES, extract};
 use crate::failure::Failure;
 use crate::process::{cargo, step};
+use crate::project;
 use crate::tools::system_python;
 
-/// The interfaces that headers of PaddlePaddle declare, each with its headers.
-const INTERFACES: &[(&str, &[&str])] = &[
-    ("device", &["backends/device_ext.h"]),
-    (
-        "paddle",
-        &[
-            "backends/device_ext.h",
-            "capi/include/c_data_type.h",
-            "capi/include/c_device_context.h",
-            "capi/include/c_infer_meta_context.h",
-            "capi/include/c_int_array.h",
-            "capi/include/c_kernel_context.h",
-            "capi/include/c_kernel_factory.h",
-            "capi/include/c_kernel_registry.h",
-            "capi/include/c_meta_tensor.h",
-            "capi/include/c_place.h",
-            "capi/include/c_scalar.h",
-            "capi/include/c_tensor.h",
-        ],
-    ),
-];
+/// The header of the device table, in the folder of a wheel's headers.
+const DEVICE: &str = "paddle/phi/backends/device_ext.h";
+/// The folder of the headers of the kernel C API.
+const KERNELS: &str = "paddle/phi/capi/include";
 
 /// The wheel to compare.
 #[derive(Args)]
@@ -50,11 +36,19 @@ pub fn run(options: &Options) -> Result<(), Failure> {
     }
     let (folder, known) = (extract(&version)?, extract(tested.version)?);
     let mut differs = false;
-    for (interface, headers) in INTERFACES {
-        let compare = |folder: &std::path::Path| {
-            let mut step = cargo().args(["run", "--quiet", "-p", "codegen", "--", "import"]);
-            step = step.args(headers.iter().map(|header| format!("paddle/phi/{header}")));
-            step.args(["-I".as_ref(), folder.join("paddle/include").as_os_str()])
+    for interface in ["device", "paddle"] {
+        let compare = |folder: &Path| {
+            let include = folder.join("paddle/include");
+            let mut headers = vec![DEVICE.to_owned()];
+            if interface == "paddle" {
+                let kernels = project::entries(&include.join(KERNELS))?;
+                let names = kernels.iter().filter_map(|path| path.file_name());
+                headers.extend(names.map(|name| format!("{KERNELS}/{}", name.to_string_lossy())));
+            }
+            cargo()
+                .args(["run", "--quiet", "-p", "codegen", "--", "import"])
+                .args(headers)
+                .args(["-I".as_ref(), include.as_os_str()])
                 .args(["--interface", interface, "--release", minor(&version)])
                 // 1: it differs.
                 .read_up_to(1)
