@@ -6,13 +6,13 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use serde_json::json;
 
+use super::abi::pick_release;
 use super::{Answer, Common, DONE, Failure, Format, REFUSED, is_spec, pick_interface};
 use crate::emit::c::asserts::Claim;
 use crate::import::clang::ReadOptions;
 use crate::import::compare::{Comparison, NewFunction, compare};
 use crate::import::draft::{Draft, draft};
 use crate::import::read::read;
-use crate::model::ReleaseId;
 use crate::source::Folder;
 use crate::text::count;
 
@@ -126,11 +126,7 @@ fn compare_with(common: &Common, options: &Options) -> Result<Answer, Failure> {
     let spec = &loaded.spec;
     let interface = pick_interface(spec, options.interface.as_deref())?;
     let release = match &options.at {
-        Some(name) => {
-            let found = interface.releases.iter().position(|release| release.name.value == *name);
-            let known = interface.releases.iter().map(|release| release.name.value.as_str());
-            Some(ReleaseId(found.ok_or_else(|| super::unknown("release", name, known))?))
-        }
+        Some(name) => Some(pick_release(interface, name)?),
         None => interface.newest(),
     };
     let headers: Vec<String> = options.headers.iter().map(|header| header.display().to_string()).collect();

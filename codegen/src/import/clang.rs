@@ -18,7 +18,7 @@ pub enum ReadError {
     Parse {
         /// The header.
         header: PathBuf,
-        /// What it says.
+        /// The errors that libclang reports.
         reasons: Vec<String>,
     },
 }
@@ -35,7 +35,7 @@ impl ReadError {
     }
 }
 
-/// How a header is read.
+/// Options for reading a header.
 #[derive(Clone, Debug, Default)]
 pub struct ReadOptions {
     /// Folders that `#include` searches.
@@ -68,7 +68,7 @@ pub struct LocatedError {
     pub file: PathBuf,
     /// The line, from 1.
     pub line: usize,
-    /// What libclang says, with the place.
+    /// The message of libclang, with the place.
     pub text: String,
 }
 

@@ -14,7 +14,7 @@ use crate::model::{
     Extension, Function, FunctionId, Interface, InterfaceKind, Object, ReleaseId, Spec, Type, TypeKind,
 };
 
-/// How a header differs from an interface.
+/// The differences between a header and an interface.
 #[derive(Debug, Default)]
 pub struct Comparison {
     /// The functions that the spec lacks.
@@ -27,7 +27,7 @@ pub struct Comparison {
     pub gone: Vec<GoneFunction>,
     /// The enums and structs that the header lacks, by their names in C.
     pub gone_types: Vec<String>,
-    /// What is elsewhere, or of another size or type.
+    /// Members and types with another offset, size or type.
     pub changed: Vec<Claim>,
     /// Pointers that point to other types than the spec says, which no compiled program notices.
     pub repointed: Vec<Claim>,
@@ -124,6 +124,9 @@ pub fn compare(
         Claim::Size(_) | Claim::Other(_) => false,
     };
     let strict = failures(&text, &asserts, &options, &|assertion| assertion.to_string())?;
+    if strict.is_empty() {
+        return Ok(comparison);
+    }
     let weak =
         failures(&format!("{text}{FITS}"), &asserts, &options, &|assertion| match &assertion.condition {
             Condition::Same(there, here) => format!("static_assert(fits<{there}, {here}>::value, \"\");"),

@@ -6,11 +6,11 @@ use std::fmt::Write as _;
 use heck::ToSnakeCase;
 
 use super::comment::Comment;
-use super::guess::{self, Guessed, Kind, Types};
+use super::guess::{self, Guessed};
 use super::header::{CType, CallbackDecl, EnumDecl, FunctionDecl, Header, ParamDecl, StructDecl};
 use super::names::{Names, common_prefix};
 use super::table::TableDecl;
-use super::types::{KnownTypes, is_describable};
+use super::types::{Kind, KnownTypes, is_describable};
 use crate::model::{Interface, Spec};
 
 /// A drafted spec: its files, by their paths.

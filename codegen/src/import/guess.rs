@@ -1,31 +1,7 @@
 //! Guesses what a header does not say: lengths, directions, and who makes and destroys an object.
 
 use super::header::{CType, FunctionDecl, ParamDecl};
-
-/// What is known of the types of a header.
-pub trait Types {
-    /// Returns the kind of a type that the header names, and its name in the spec; `None` for an unknown one.
-    fn kind(&self, c_name: &str) -> Option<(Kind, &str)>;
-}
-
-/// The kind of a type.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// An enum.
-    Enum,
-    /// A struct with its members.
-    Struct,
-    /// A pointer to a function.
-    Callback,
-    /// An incomplete struct, which is passed by pointer.
-    Object,
-    /// A name of a pointer.
-    Handle,
-    /// A name of a pointer to const.
-    ConstHandle,
-    /// A struct with a number, which is passed by pointer.
-    Id,
-}
+use super::types::{Kind, KnownTypes};
 
 /// A parameter of the spec: its keys in order, and what was guessed.
 #[derive(Clone, Debug, Default)]
@@ -58,13 +34,13 @@ impl Guessed {
 }
 
 /// Guesses the parameters of a function, each with its name in the spec.
-pub fn params(types: &dyn Types, function: &FunctionDecl, names: &[String]) -> Vec<Guessed> {
+pub fn params(types: &KnownTypes, function: &FunctionDecl, names: &[String]) -> Vec<Guessed> {
     let params = &function.params;
     (0..params.len()).map(|index| param(types, function, params, names, index)).collect()
 }
 
 fn param(
-    types: &dyn Types,
+    types: &KnownTypes,
     function: &FunctionDecl,
     params: &[ParamDecl],
     names: &[String],
@@ -81,7 +57,7 @@ fn param(
 }
 
 /// Guesses a value, a field or a result.
-pub fn value(types: &dyn Types, ty: &CType) -> Guessed {
+pub fn value(types: &KnownTypes, ty: &CType) -> Guessed {
     match ty {
         CType::Primitive("char") => Guessed::of("i8").guessing("a `char` by itself is a number"),
         CType::Primitive(name) => Guessed::of(name),
@@ -94,8 +70,7 @@ pub fn value(types: &dyn Types, ty: &CType) -> Guessed {
             CType::Primitive("char") if *is_const => Guessed::of("string"),
             CType::Named(name) if matches!(types.kind(name), Some((Kind::Object, _))) => {
                 let name = types.kind(name).map_or("pointer", |(_, name)| name);
-                let object = Guessed::of(name);
-                if *is_const { object } else { object.with("const", "false") }
+                object(name, *is_const)
             }
             _ if *is_const => Guessed::of("pointer").with("const", "true"),
             _ => Guessed::of("pointer"),
@@ -109,9 +84,15 @@ pub fn value(types: &dyn Types, ty: &CType) -> Guessed {
     }
 }
 
+/// Describes a pointer to an object.
+fn object(name: &str, is_const: bool) -> Guessed {
+    let object = Guessed::of(name);
+    if is_const { object } else { object.with("const", "false") }
+}
+
 /// Guesses what a pointer is; `None` for a `void*` without a length.
 fn pointer(
-    types: &dyn Types,
+    types: &KnownTypes,
     function: &FunctionDecl,
     target: &CType,
     is_const: bool,
@@ -129,11 +110,6 @@ fn pointer(
             let memory = Guessed::of("pointer").with("space", "host").with("bytes", length);
             direction(memory).guessing("the length")
         }
-        (CType::Primitive("u8" | "i8"), Some(length))
-            if !is_const || matches!(target, CType::Primitive("u8")) =>
-        {
-            direction(value(types, target)).with("count", length).guessing("the length")
-        }
         (CType::Primitive(name), Some(length)) => {
             direction(Guessed::of(name)).with("count", length).guessing("the length")
         }
@@ -142,10 +118,7 @@ fn pointer(
             Guessed::of(name).with("dir", "out").guessing("it may be read, or be an array")
         }
         (CType::Named(name), _) => match types.kind(name)? {
-            (Kind::Object, name) => {
-                let object = Guessed::of(name);
-                if is_const { object } else { object.with("const", "false") }
-            }
+            (Kind::Object, name) => object(name, is_const),
             (Kind::Struct, name) if is_const => Guessed::of(name).with("by", "pointer"),
             (Kind::Struct, name) => Guessed::of(name).with("dir", "inout").guessing("it may only be written"),
             (Kind::Id, name) => Guessed::of(name),
@@ -204,7 +177,7 @@ fn is_made(function: &FunctionDecl) -> bool {
 /// Words of names that pass a length.
 const LENGTHS: [&str; 9] = ["bytes", "cap", "count", "len", "length", "n", "num", "size", "sz"];
 
-/// Returns the parameter with the length of a pointer: an integer behind it, or before it, whose name tells so.
+/// Returns the parameter with the length of a pointer: an integer behind it whose name tells so.
 fn length(params: &[ParamDecl], index: usize) -> Option<usize> {
     let is_length = |index: &usize| {
         let param = &params[*index];
@@ -216,12 +189,11 @@ fn length(params: &[ParamDecl], index: usize) -> Option<usize> {
         );
         is_integer && (by_name || param.ty == CType::Primitive("size"))
     };
-    let behind = Some(index + 1).filter(|next| *next < params.len());
-    behind.filter(is_length)
+    Some(index + 1).filter(|next| *next < params.len()).filter(is_length)
 }
 
 /// Guesses a `void*`: the context of a callback, or an address.
-fn user_data(types: &dyn Types, params: &[ParamDecl], names: &[String], index: usize) -> Guessed {
+fn user_data(types: &KnownTypes, params: &[ParamDecl], names: &[String], index: usize) -> Guessed {
     let is_callback = |other: &usize| match &params[*other].ty {
         CType::Named(name) => matches!(types.kind(name), Some((Kind::Callback, _))),
         _ => false,

@@ -1,4 +1,4 @@
-//! What a C header declares, as far as the spec language can say it.
+//! The declarations of a C header, as far as the spec language can express them.
 
 /// The declarations of a header, in its order.
 #[derive(Debug, Default)]
@@ -106,7 +106,7 @@ pub enum CType {
     Pointer {
         /// True if it points to const.
         is_const: bool,
-        /// What it points to.
+        /// The type that it points to.
         target: Box<CType>,
     },
     /// An array of fixed length.

@@ -135,10 +135,10 @@ impl Reader<'_> {
             self.header.aliases.push((tag.clone(), tag));
             return;
         }
-        if self.header.aliases.iter().any(|(known, _)| *known == tag) {
-            let listed =
-                self.header.aliases.iter().find(|(known, _)| *known == tag).map(|(_, listed)| listed.clone());
-            self.header.aliases.push((name.to_owned(), listed.unwrap_or(tag)));
+        let listed =
+            self.header.aliases.iter().find(|(known, _)| *known == tag).map(|(_, listed)| listed.clone());
+        if let Some(listed) = listed {
+            self.header.aliases.push((name.to_owned(), listed));
             return;
         }
         let enums = self.header.enums.iter_mut().map(|it| &mut it.name);

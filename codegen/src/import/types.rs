@@ -4,10 +4,28 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use heck::ToSnakeCase;
 
-use super::guess::{Kind, Types};
 use super::header::{CType, EnumDecl, Header, StructDecl};
 use super::names::Names;
 use crate::model::{HandleForm, Interface, Spec, TypeKind};
+
+/// The kind of a type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// An enum.
+    Enum,
+    /// A struct with its members.
+    Struct,
+    /// A pointer to a function.
+    Callback,
+    /// An incomplete struct, which is passed by pointer.
+    Object,
+    /// A name of a pointer.
+    Handle,
+    /// A name of a pointer to const.
+    ConstHandle,
+    /// A struct with a number, which is passed by pointer.
+    Id,
+}
 
 /// The types of a header, with their names in the spec.
 #[derive(Debug)]
@@ -17,13 +35,12 @@ pub struct KnownTypes {
     pub(super) tags: BTreeMap<String, String>,
 }
 
-impl Types for KnownTypes {
-    fn kind(&self, c_name: &str) -> Option<(Kind, &str)> {
+impl KnownTypes {
+    /// Returns the kind of a type that the header names, and its name in the spec; `None` for an unknown one.
+    pub(super) fn kind(&self, c_name: &str) -> Option<(Kind, &str)> {
         self.by_c_name.get(c_name).map(|(kind, name)| (*kind, name.as_str()))
     }
-}
 
-impl KnownTypes {
     /// Names the types of a header.
     pub fn of(header: &Header, prefix: &str) -> Self {
         let mut names = Names::default();

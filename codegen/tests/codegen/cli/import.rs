@@ -157,7 +157,7 @@ fn of_example(interface: &str, header: &str, edit: (&str, &str)) -> (i32, String
         let path = entry.expect("the folder can be read").path();
         let text = fs::read_to_string(&path).expect("a header is text");
         let name = path.file_name().expect("a file has a name").to_string_lossy().into_owned();
-        // The headers hold their own layout to the spec, which the comparison has to do.
+        // Without the assertions of the generated header, the comparison has to find the edit.
         let text: String =
             text.split_inclusive('\n').filter(|line| !line.starts_with("static_assert(")).collect();
         let text = if name == header {
