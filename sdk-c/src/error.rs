@@ -10,7 +10,7 @@ use tenon::{Origin, device};
 use tenon_loader::LoadError;
 
 use crate::Status;
-use crate::call::text::c_text;
+use crate::c_text::c_text;
 use crate::pool::PoolError;
 
 /// The cause of a failure, before the function and the device are added to it.

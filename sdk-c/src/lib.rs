@@ -6,6 +6,7 @@
 
 pub mod acl;
 pub mod buffer;
+mod c_text;
 pub mod call;
 pub mod devices;
 /// cbindgen:ignore

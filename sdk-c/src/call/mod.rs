@@ -14,8 +14,8 @@ use tenon::reflect::Role;
 use tenon::support::has_room;
 
 pub use crate::call::thread_state::Inside;
-use crate::devices;
-use crate::devices::table::DeviceGuard;
+use crate::devices::pool;
+use crate::devices::table::{self, DeviceGuard};
 pub use crate::error::Failure;
 use crate::error::{ErrorRecord, panicked, set_last_error};
 use crate::library::lifecycle;
@@ -68,7 +68,7 @@ fn before_pool(
     function: Function,
     body: impl FnOnce(&dyn Device, DeviceId) -> Result<(), Failure>,
 ) -> Status {
-    let outcome = catch_unwind(AssertUnwindSafe(|| match devices::pool::before_pool(device, function)? {
+    let outcome = catch_unwind(AssertUnwindSafe(|| match pool::before_pool(device, function)? {
         Some(behind_pool) => body(&*behind_pool, device.id),
         None => body(device.device(), device.id),
     }));
@@ -140,7 +140,7 @@ pub fn called_back() -> Inside {
 /// # Errors
 /// If it is not open.
 pub fn device_of_same(plugin: PluginHandle, id: DeviceId) -> Result<DeviceHandle, Failure> {
-    devices::table::find(plugin.0, id)
+    table::find(plugin.0, id)
         .map(DeviceHandle)
         .ok_or_else(|| Failure::not_found(format!("device {} of the plugin is not open", id.0)))
 }

@@ -1,15 +1,10 @@
 //! Strings and lists at the C boundary.
 
-use std::ffi::{CStr, CString, c_char};
+use std::ffi::{CStr, c_char};
 use std::path::PathBuf;
 
+use crate::c_text::c_text;
 use crate::error::Failure;
-
-/// Converts a string for C. A NUL in it becomes a space, which is acceptable because the string is only
-/// shown to people.
-pub(crate) fn c_text(text: &str) -> CString {
-    CString::new(text.replace('\0', " ")).unwrap_or_default()
-}
 
 /// Reads a string of the caller that may be null.
 ///

@@ -9,8 +9,9 @@ use serde::Serialize;
 use tenon::device::Function;
 use tenon_loader::Availability as Behind;
 
+use crate::c_text::c_text;
 use crate::call::export_on;
-use crate::call::text::{c_text, hand_out, hand_out_text};
+use crate::call::text::{hand_out, hand_out_text};
 use crate::devices::table::DeviceGuard;
 use crate::{DeviceHandle, Status};
 

@@ -9,8 +9,8 @@ use tenon::reflect::{Call, Direction as Way, Kind};
 use tenon_layers::Stack;
 use tenon_loader::Plugin;
 
+use crate::c_text::c_text;
 use crate::call::sized::WithSize;
-use crate::call::text::c_text;
 use crate::call::thread_state;
 use crate::error::Failure;
 use crate::plugins::loaded::LoadedPlugin;

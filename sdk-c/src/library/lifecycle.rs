@@ -7,7 +7,7 @@ use tenon::support::Mutex;
 use tenon_loader::{LoadOptions, Plugin};
 
 use crate::Status;
-use crate::call::text::c_text;
+use crate::c_text::c_text;
 use crate::error::Failure;
 use crate::layers::stack::Layers;
 pub(crate) use crate::library::lock::Lifecycle;

@@ -1,27 +1,13 @@
 //! Calls of the operators of a plugin.
 
-use std::ffi::CStr;
-
-use tenon::device::{DataType, DeviceId, Error, Status, Stream};
 use tenon::support::guard;
-use tenon_operators::Launch;
-use tenon_operators::by_name::{Argument, Calls, SYMBOL, Shape};
+use tenon_operators::by_name::{Calls, SYMBOL};
 
 use super::composed::ComposedOperators;
 use super::cpu;
+use super::request::{Request, call, failure, unsupported};
 use crate::devices::table::DeviceGuard;
 use crate::error::Failure;
-
-/// A call of a method of an operator.
-#[derive(Clone, Copy)]
-pub(super) struct Request<'a> {
-    pub(super) stream: Stream,
-    pub(super) method: &'a CStr,
-    pub(super) data_type: DataType,
-    pub(super) arguments: &'a [Argument],
-    /// Null for a method that computes elements.
-    pub(super) shape: *mut Shape,
-}
 
 /// Returns the functions that call the operators of a device.
 pub(super) fn of(device: &DeviceGuard) -> Result<Calls, Failure> {
@@ -48,7 +34,7 @@ pub(super) unsafe fn run(device: &DeviceGuard, request: Request<'_>) -> Result<(
     if !guard(Some(device.plugin.name()), "tenon_operator_calls", provides) {
         if let Some(composed) = composed(device, calls).filter(|composed| composed.has(request)) {
             // SAFETY: the caller's promise.
-            return unsafe { composed.run(device, request) };
+            return unsafe { composed.run(device.device(), device.id, request) };
         }
         let data_type = format!("{:?}", request.data_type).to_lowercase();
         let method = request.method.to_string_lossy();
@@ -77,42 +63,5 @@ pub(super) fn provides(device: &DeviceGuard, request: Request<'_>) -> bool {
 
 /// Returns the operators of a plugin and what is composed of them. The built-in device has all operators.
 fn composed(device: &DeviceGuard, calls: Calls) -> Option<&ComposedOperators> {
-    (!device.plugin.is_built_in()).then(|| ComposedOperators::of(device, calls))
-}
-
-/// Calls a method at once.
-///
-/// # Safety
-/// As for [`run`].
-pub(super) unsafe fn call(
-    calls: Calls,
-    device: DeviceId,
-    stream: Stream,
-    request: Request<'_>,
-) -> tenon::device::Result<()> {
-    let launch = Launch { device, stream };
-    // SAFETY: the caller's promise.
-    let called = unsafe { calls.run(request.method, launch, request.arguments, request.shape) };
-    called.map_err(|error| {
-        let (method, status) = (request.method.to_string_lossy(), error.status);
-        let message = if error.message.is_empty() {
-            format!("the operator `{method}` failed with the status {status:?}")
-        } else {
-            format!("the operator `{method}`: {}", error.message)
-        };
-        Error::from_plugin(status, message)
-    })
-}
-
-/// Returns the failure for an error of an operator. Its status says who is wrong: the caller or the device.
-pub(super) fn failure(error: Error) -> Failure {
-    match error.status {
-        Status::ERROR => Failure::invalid(error.message.to_string()),
-        Status::FAILED => unsupported(error.message.to_string()),
-        _ => Failure::from(error),
-    }
-}
-
-pub(super) fn unsupported(message: String) -> Failure {
-    Failure::new(crate::Status::UNSUPPORTED, message)
+    (!device.plugin.is_built_in()).then(|| device.plugin.composed_operators(calls))
 }

@@ -9,8 +9,7 @@ use tenon_operators::{
     Composed, Compositions, Launch, Layout, Temporaries, TensorMut, TensorRef, contiguous_strides,
 };
 
-use super::calls::{Request, failure};
-use crate::devices::table::DeviceGuard;
+use super::request::{Request, failure};
 use crate::error::Failure;
 
 /// The operators of a plugin, and what is composed of them.
@@ -21,13 +20,11 @@ pub(crate) struct ComposedOperators {
 }
 
 impl ComposedOperators {
-    /// Returns those of a device's plugin. They are found once.
-    pub(super) fn of(device: &DeviceGuard, calls: Calls) -> &Self {
-        device.plugin.composed.get_or_init(|| {
-            let own = LoadedOperators::new(calls, device.plugin.name());
-            let compositions = Compositions::of(&own);
-            Self { own, compositions }
-        })
+    /// Finds what can be composed of the operators of a plugin.
+    pub(crate) fn new(calls: Calls, plugin: &str) -> Self {
+        let own = LoadedOperators::new(calls, plugin);
+        let compositions = Compositions::of(&own);
+        Self { own, compositions }
     }
 
     /// Returns true if a method is composed for elements of a type.
@@ -41,13 +38,14 @@ impl ComposedOperators {
     /// As for [`super::calls::run`].
     pub(super) unsafe fn run(
         &self,
-        device: &DeviceGuard,
+        device: &dyn Device,
+        id: DeviceId,
         request: Request<'_>,
     ) -> std::result::Result<(), Failure> {
-        let memory = Memory { device: device.device(), id: device.id, allocations: Mutex::default() };
+        let memory = Memory { device, id, allocations: Mutex::default() };
         let composed = Composed::new(&self.own, &self.compositions, &memory);
         let method = request.method.to_string_lossy();
-        let launch = Launch { device: device.id, stream: request.stream };
+        let launch = Launch { device: id, stream: request.stream };
         // SAFETY: the caller's promise.
         unsafe { call_method(&composed, &method, launch, request.arguments) }.map_err(|error| {
             failure(Error::from_plugin(error.status, format!("the operator `{method}`: {}", error.message)))

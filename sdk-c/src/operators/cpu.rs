@@ -12,7 +12,7 @@ use tenon_cpu::Cpu;
 use tenon_operators::by_name::{Argument, Calls, Export, Kind, SYMBOL, Tensor};
 
 use super::arguments::Owned;
-use super::calls::{Request, call, failure, unsupported};
+use super::request::{Request, call, failure, unsupported};
 use crate::error::Failure;
 
 /// The file name of the library.

@@ -2,8 +2,9 @@
 
 mod arguments;
 mod calls;
-mod composed;
+pub(crate) mod composed;
 mod cpu;
+mod request;
 
 use std::ffi::{c_char, c_int, c_void};
 use std::mem::offset_of;
@@ -18,8 +19,7 @@ use crate::call::text::{place, required};
 use crate::error::Failure;
 use crate::{DeviceHandle, Status};
 
-use self::calls::Request;
-pub(crate) use self::composed::ComposedOperators;
+use self::request::Request;
 
 /// A tensor in device memory.
 #[repr(C)]

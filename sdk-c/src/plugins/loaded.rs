@@ -6,14 +6,15 @@ use std::sync::{Arc, OnceLock};
 
 use tenon::device::{Device, Function, Layer};
 use tenon_loader::{Availability, Plugin};
+use tenon_operators::by_name::Calls;
 
 use crate::Status;
+use crate::c_text::c_text;
 use crate::call::counts::CallCounts;
-use crate::call::text::c_text;
 use crate::call::thread_state;
 use crate::error::Failure;
 use crate::library::lock::Lifecycle;
-use crate::operators::ComposedOperators;
+use crate::operators::composed::ComposedOperators;
 
 /// A loaded plugin.
 pub(crate) struct LoadedPlugin {
@@ -31,7 +32,7 @@ pub(crate) struct LoadedPlugin {
     guards: AtomicUsize,
     stack: OnceLock<Stack>,
     /// Its operators, and those that are composed of them.
-    pub(crate) composed: OnceLock<ComposedOperators>,
+    composed: OnceLock<ComposedOperators>,
 }
 
 /// The device of a plugin with its layers and fallbacks.
@@ -120,6 +121,11 @@ impl LoadedPlugin {
     /// Returns true if `initialize` was called and succeeded.
     pub(crate) fn is_ready(&self) -> bool {
         self.ready.load(Ordering::Acquire)
+    }
+
+    /// Returns its operators and those that are composed of them. They are found once.
+    pub(crate) fn composed_operators(&self, calls: Calls) -> &ComposedOperators {
+        self.composed.get_or_init(|| ComposedOperators::new(calls, self.name()))
     }
 
     /// Calls `initialize`, unless it was called. The first time, `layers` returns the layers of the plugin, outermost

@@ -154,7 +154,7 @@ pub extern "C" fn tenon_unload_plugin(plugin: PluginHandle) -> Status {
         if built_in {
             return Err(Failure::invalid("the built-in device cannot be unloaded"));
         }
-        let gone = withdraw(plugin.0)?;
+        let gone = withdraw(plugin.0, || devices::table::count_of_plugin(plugin.0))?;
         lifecycle::unlist(&lifecycle, plugin.0);
         let ended = gone.finalize(&lifecycle);
         lifecycle::forget_in_layers(&lifecycle, &gone);

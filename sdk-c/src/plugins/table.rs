@@ -7,7 +7,6 @@ use std::time::{Duration, Instant};
 use tenon_loader::Plugin;
 
 use crate::call::thread_state::Inside;
-use crate::devices;
 use crate::error::Failure;
 use crate::handles::{HandleKind, Handles};
 use crate::plugins::loaded::LoadedPlugin;
@@ -82,9 +81,12 @@ pub(crate) fn withdraw_all(patience: Duration) -> Result<(), Failure> {
     }
 }
 
-/// Removes the handle of a plugin, if it is not in use.
-pub(crate) fn withdraw(handle: usize) -> Result<Arc<LoadedPlugin>, Failure> {
-    PLUGINS.remove_if(handle, |plugin| match devices::table::count_of_plugin(handle) {
+/// Removes the handle of a plugin, if it is not in use. `open_devices` counts its open devices.
+pub(crate) fn withdraw(
+    handle: usize,
+    open_devices: impl FnOnce() -> usize,
+) -> Result<Arc<LoadedPlugin>, Failure> {
+    PLUGINS.remove_if(handle, |plugin| match open_devices() {
         0 if !plugin.has_guards() => Ok(()),
         0 => Err(Failure::busy("another thread is inside a call to the plugin")),
         1 => Err(Failure::busy("a device of the plugin is open")),
