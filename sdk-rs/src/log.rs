@@ -81,12 +81,16 @@ pub fn write_line(line: fmt::Arguments<'_>) {
     let _ = catch_unwind(AssertUnwindSafe(|| eprintln!("tenon: {line}")));
 }
 
+/// Writes a line to standard error at [`LogLevel::Info`].
+pub fn log_info(line: fmt::Arguments<'_>) {
+    if writes(LogLevel::Info) {
+        write_line(line);
+    }
+}
+
 /// Logs at [`LogLevel::Info`] that a host loaded a plugin.
 pub fn log_handed_over(device_type: &std::ffi::CStr, release: &str) {
-    if writes(LogLevel::Info) {
-        let device_type = device_type.to_string_lossy();
-        write_line(format_args!("{device_type}: handed over to a host of release {release}"));
-    }
+    log_info(format_args!("{}: handed over to a host of release {release}", device_type.to_string_lossy()));
 }
 
 #[cfg(test)]

@@ -25,6 +25,14 @@ pub enum Error {
     /// The device was shut down and not initialised again.
     #[error("the device is shut down")]
     ShutDown,
+    /// A collective or a group of processes cannot be made or used.
+    #[error("{reason}")]
+    Collective {
+        /// True if the caller made an error.
+        is_callers: bool,
+        /// What is wrong.
+        reason: String,
+    },
     /// The system would not start a thread.
     #[error("cannot start a thread: {reason}")]
     Threads {
@@ -283,7 +291,7 @@ impl Error {
         match self {
             Self::OutOfMemory { .. } | Self::OutOfHostMemory => ErrorKind::OutOfMemory,
             Self::EventNotReady { .. } => ErrorKind::NotReady,
-            Self::TaskFailed { .. } => ErrorKind::Failed,
+            Self::TaskFailed { .. } | Self::Collective { is_callers: false, .. } => ErrorKind::Failed,
             Self::Config { .. } | Self::Threads { .. } | Self::TooManyHandles { .. } | Self::Io { .. } => {
                 ErrorKind::System
             }
@@ -299,7 +307,8 @@ impl Error {
             | Self::CaptureUnjoined
             | Self::CaptureWrongThread { .. }
             | Self::CaptureWrongStream { .. } => ErrorKind::NotPermitted,
-            Self::UnknownDevice { .. }
+            Self::Collective { is_callers: true, .. }
+            | Self::UnknownDevice { .. }
             | Self::InvalidHandle { .. }
             | Self::WrongDevice { .. }
             | Self::DefaultStream { .. }

@@ -22,6 +22,8 @@ pub enum HandleKind {
     Node = 5,
     /// A numerical library's handle.
     Library = 6,
+    /// A communicator of several processes.
+    Communicator = 7,
 }
 
 impl fmt::Display for HandleKind {
@@ -33,6 +35,7 @@ impl fmt::Display for HandleKind {
             Self::Exec => "executable graph",
             Self::Node => "graph node",
             Self::Library => "library handle",
+            Self::Communicator => "communicator",
         })
     }
 }

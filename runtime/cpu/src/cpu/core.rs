@@ -14,6 +14,7 @@ use std::sync::{Arc, MutexGuard};
 use tenon::device::{DeviceId, Event, Stream};
 use tenon::support::Mutex;
 
+use super::collectives::CommunicatorState;
 use super::libraries::LibraryState;
 
 pub(super) struct Core {
@@ -26,6 +27,7 @@ pub(super) struct Core {
     pub(super) graphs: Handles<CapturedGraph>,
     pub(super) execs: Handles<ExecutableGraph>,
     pub(super) libraries: Handles<LibraryState>,
+    pub(super) communicators: Handles<CommunicatorState>,
 }
 
 /// The state of one device.
@@ -56,6 +58,7 @@ impl Core {
             graphs: Handles::new(HandleKind::Graph),
             execs: Handles::new(HandleKind::Exec),
             libraries: Handles::new(HandleKind::Library),
+            communicators: Handles::new(HandleKind::Communicator),
         }
     }
 
@@ -150,6 +153,7 @@ impl Core {
         self.graphs.clear();
         self.execs.clear();
         self.libraries.clear();
+        self.communicators.clear();
         self.registry.free_all();
         self.shared.profiler.set_on(false);
         self.shared.profiler.drain();

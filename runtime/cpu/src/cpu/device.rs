@@ -1,15 +1,16 @@
 //! The generated trait of a device, on the CPU.
 //!
-//! Collectives across processes, the setters of captured kernels and the C++ object of device properties are not
-//! implemented: they have no meaning on a CPU alone.
+//! The setters of captured kernels and the C++ object of device properties are not implemented: they have no meaning on a
+//! CPU.
 
 use tenon::device::{
-    Allocator, BlasHandle, BlasLtHandle, CaptureMode, CaptureStatus, CudaGraphInstantiate,
+    Allocator, BlasHandle, BlasLtHandle, CaptureMode, CaptureStatus, CollectiveComm, CudaGraphInstantiate,
     CudaStreamCaptureInfo, DataType, Device, DeviceId, DeviceMemoryStats, EigenDevice, Error, Event, Graph,
-    GraphExec, GraphNode, Place, Profiler, Result, Status, Stream, StreamCallback,
+    GraphExec, GraphNode, Place, Profiler, ReduceOp, Result, Status, Stream, StreamCallback,
 };
 use tenon::support::check_pattern;
 use tenon::{AnyPtr, DevicePtr, HostPtr, UnifiedPtr};
+use tenon_gloo::{Buffer, Operation};
 
 use super::copies::{
     between, copy_later, copy_now, do_now, fill_later, to_device, to_host, wait_for_default, within,
@@ -524,6 +525,169 @@ impl Device for Cpu {
         y: DevicePtr,
     ) -> Result<()> {
         axpby::launch(self, device, stream, dtype, numel, (alpha, x), (beta, y))
+    }
+
+    fn xccl_get_comm_name(&self, comm: CollectiveComm) -> Result<String> {
+        Ok(self.communicator(comm)?.communicator.name().to_owned())
+    }
+
+    fn xccl_get_unique_id_size(&self) -> Result<usize> {
+        Ok(tenon_gloo::ROOT_ID_SIZE)
+    }
+
+    fn xccl_get_unique_id(&self, unique_id: &mut [u8]) -> Result<()> {
+        Ok(self.root_id(unique_id)?)
+    }
+
+    fn xccl_comm_init_rank(&self, ranks: usize, unique_id: &mut [u8], rank: usize) -> Result<CollectiveComm> {
+        refuse_inside_work("xccl_comm_init_rank")?;
+        Ok(self.join_group(self.get_device()?, unique_id, rank, ranks)?)
+    }
+
+    fn xccl_destroy_comm(&self, comm: CollectiveComm) -> Result<()> {
+        refuse_inside_work("xccl_destroy_comm")?;
+        self.core()?.communicators.remove(comm.addr())?;
+        Ok(())
+    }
+
+    fn xccl_all_reduce(
+        &self,
+        send_buf: DevicePtr,
+        recv_buf: DevicePtr,
+        count: usize,
+        data_type: DataType,
+        op: ReduceOp,
+        comm: CollectiveComm,
+        stream: Stream,
+    ) -> Result<()> {
+        let send = Buffer::new(send_buf, count, data_type);
+        let operation = Operation::AllReduce { send, receive: recv_buf, op };
+        Ok(self.collective(comm, stream, "xccl_all_reduce", operation)?)
+    }
+
+    fn xccl_broadcast(
+        &self,
+        buf: DevicePtr,
+        count: usize,
+        data_type: DataType,
+        root: usize,
+        comm: CollectiveComm,
+        stream: Stream,
+    ) -> Result<()> {
+        let operation = Operation::Broadcast { buffer: Buffer::new(buf, count, data_type), root };
+        Ok(self.collective(comm, stream, "xccl_broadcast", operation)?)
+    }
+
+    fn xccl_reduce(
+        &self,
+        send_buf: DevicePtr,
+        recv_buf: DevicePtr,
+        count: usize,
+        data_type: DataType,
+        op: ReduceOp,
+        root: usize,
+        comm: CollectiveComm,
+        stream: Stream,
+    ) -> Result<()> {
+        let send = Buffer::new(send_buf, count, data_type);
+        let operation = Operation::Reduce { send, receive: recv_buf, op, root };
+        Ok(self.collective(comm, stream, "xccl_reduce", operation)?)
+    }
+
+    fn xccl_all_gather(
+        &self,
+        send_buf: DevicePtr,
+        recv_buf: DevicePtr,
+        count: usize,
+        data_type: DataType,
+        comm: CollectiveComm,
+        stream: Stream,
+    ) -> Result<()> {
+        let send = Buffer::new(send_buf, count, data_type);
+        let operation = Operation::AllGather { send, receive: recv_buf };
+        Ok(self.collective(comm, stream, "xccl_all_gather", operation)?)
+    }
+
+    fn xccl_reduce_scatter(
+        &self,
+        send_buf: DevicePtr,
+        recv_buf: DevicePtr,
+        count: usize,
+        data_type: DataType,
+        op: ReduceOp,
+        comm: CollectiveComm,
+        stream: Stream,
+    ) -> Result<()> {
+        let receive = Buffer::new(recv_buf, count, data_type);
+        let operation = Operation::ReduceScatter { send: send_buf, receive, op };
+        Ok(self.collective(comm, stream, "xccl_reduce_scatter", operation)?)
+    }
+
+    fn xccl_group_start(&self) -> Result<()> {
+        self.core()?;
+        tenon_gloo::start_bracket();
+        Ok(())
+    }
+
+    fn xccl_group_end(&self) -> Result<()> {
+        self.core()?;
+        Ok(tenon_gloo::end_bracket().map_err(error::Error::from)?)
+    }
+
+    fn xccl_send(
+        &self,
+        send_buf: DevicePtr,
+        count: usize,
+        data_type: DataType,
+        dest_rank: usize,
+        comm: CollectiveComm,
+        stream: Stream,
+    ) -> Result<()> {
+        let operation = Operation::Send { send: Buffer::new(send_buf, count, data_type), to: dest_rank };
+        Ok(self.collective(comm, stream, "xccl_send", operation)?)
+    }
+
+    fn xccl_recv(
+        &self,
+        recv_buf: DevicePtr,
+        count: usize,
+        data_type: DataType,
+        src_rank: usize,
+        comm: CollectiveComm,
+        stream: Stream,
+    ) -> Result<()> {
+        let operation =
+            Operation::Receive { receive: Buffer::new(recv_buf, count, data_type), from: src_rank };
+        Ok(self.collective(comm, stream, "xccl_recv", operation)?)
+    }
+
+    fn xccl_all_to_all(
+        &self,
+        send_buf: &[DevicePtr],
+        send_count: &[usize],
+        send_dtype: &[DataType],
+        recv_buf: &[DevicePtr],
+        recv_count: &[usize],
+        recv_dtype: &[DataType],
+        rank: usize,
+        comm: CollectiveComm,
+        stream: Stream,
+    ) -> Result<()> {
+        let own = self.communicator(comm)?.communicator.rank();
+        if rank != own {
+            return Err(Error::invalid(format!(
+                "`rank` is {rank}, but this process is rank {own} of the group"
+            )));
+        }
+        let buffers = |places: &[DevicePtr], counts: &[usize], types: &[DataType]| {
+            let all = places.iter().zip(counts).zip(types);
+            all.map(|((&place, &count), &data_type)| Buffer::new(place, count, data_type)).collect()
+        };
+        let operation = Operation::AllToAll {
+            send: buffers(send_buf, send_count, send_dtype),
+            receive: buffers(recv_buf, recv_count, recv_dtype),
+        };
+        Ok(self.collective(comm, stream, "xccl_all_to_all", operation)?)
     }
 
     fn cuda_stream_begin_capture(&self, device: DeviceId, stream: Stream, mode: CaptureMode) -> Result<()> {

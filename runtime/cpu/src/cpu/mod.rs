@@ -3,6 +3,7 @@
 //! The only state here is that of the device: not started, running, or shut down.
 
 mod axpby;
+mod collectives;
 mod copies;
 mod core;
 mod device;

@@ -25,7 +25,7 @@ pub(super) enum Phase {
     Queued,
     /// A thread runs it.
     Running,
-    /// It waits for an event, a callback or a graph, which will resume it.
+    /// It waits for an event, a callback, a graph or a collective, which will resume it.
     Parked,
 }
 
@@ -203,6 +203,11 @@ impl StreamState {
                 inbox.phase = Phase::Parked;
                 drop(inbox);
                 self.call(task);
+            }
+            Work::Fork(start) => {
+                inbox.phase = Phase::Parked;
+                drop(inbox);
+                start(self.clone());
             }
             work => {
                 inbox.queue.push_back(work);

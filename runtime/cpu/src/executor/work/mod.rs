@@ -35,7 +35,7 @@ pub(crate) enum Work {
     Wait(Arc<Record>),
     /// Keeps freed memory until the stream has passed this point.
     Release(AllocationGuard),
-    /// Park the stream and start the branches of a graph, which resume it.
+    /// Park the stream and start what resumes it: the branches of a graph, or a collective.
     Fork(Box<dyn FnOnce(Arc<dyn Progress>) + Send>),
     /// The end of a branch.
     Join(Arc<Join>),

@@ -1,0 +1,136 @@
+//! Collectives of several processes, in the order of streams.
+//!
+//! A stream that comes to a collective is parked. The thread of the communicator runs it and resumes the stream, so no thread
+//! of the pool waits for another process.
+
+use super::Cpu;
+use super::streams::{refuse_captured, submit};
+use crate::error::{Error, Result};
+use crate::executor::progress::Progress;
+use crate::executor::work::Work;
+use crate::memory::AllocationGuard;
+use crate::profiler::{Activity, TraceRecord};
+use std::sync::Arc;
+use tenon::device::{CollectiveComm, DeviceId, Stream};
+use tenon_gloo::{Buffer, Communicator, Operation};
+
+/// The communicator of a device.
+pub(super) struct CommunicatorState {
+    device: DeviceId,
+    pub(super) communicator: Communicator,
+}
+
+impl From<tenon_gloo::Error> for Error {
+    fn from(error: tenon_gloo::Error) -> Self {
+        use tenon_gloo::Error as Reason;
+
+        let is_callers =
+            matches!(error, Reason::Invalid(_) | Reason::NotAnId | Reason::NoBracket | Reason::Forked);
+        Self::Collective { is_callers, reason: error.to_string() }
+    }
+}
+
+impl Cpu {
+    /// Writes the root id of a new group.
+    pub(super) fn root_id(&self, place: &mut [u8]) -> Result<()> {
+        self.core()?;
+        let room = place.len();
+        let place = place.first_chunk_mut().ok_or_else(|| {
+            let reason = format!("the buffer has {room} bytes, but a root id {}", tenon_gloo::ROOT_ID_SIZE);
+            Error::Collective { is_callers: true, reason }
+        })?;
+        *place = tenon_gloo::new_root_id()?;
+        Ok(())
+    }
+
+    /// Joins the group of a root id, with a device.
+    pub(super) fn join_group(
+        &self,
+        device: DeviceId,
+        id: &[u8],
+        rank: usize,
+        size: usize,
+    ) -> Result<CollectiveComm> {
+        let core = self.core()?;
+        let communicator = Communicator::join(id, rank, size)?;
+        let state = Arc::new(CommunicatorState { device, communicator });
+        Ok(CollectiveComm::from_addr(core.communicators.insert_with(|_| state)?))
+    }
+
+    pub(super) fn communicator(&self, comm: CollectiveComm) -> Result<Arc<CommunicatorState>> {
+        self.core()?.communicators.get(comm.addr())
+    }
+
+    /// Queues an operation of a group in a stream.
+    pub(super) fn collective(
+        &self,
+        comm: CollectiveComm,
+        stream: Stream,
+        call: &'static str,
+        operation: Operation,
+    ) -> Result<()> {
+        let core = self.core()?;
+        let state = self.communicator(comm)?;
+        let stream = core.stream(state.device, stream)?;
+        refuse_captured(&stream, call)?;
+        let guards = self.guards(&state, &operation)?;
+        // SAFETY: the buffers are inside of allocations of the device, which the guards keep until the operation is over.
+        // What else uses them is ordered by streams.
+        let ticket = unsafe { state.communicator.queue(operation)? };
+        let shared = core.shared.clone();
+        let start = move |stream: Arc<dyn Progress>| {
+            let start_ns = shared.clock.now_ns();
+            ticket.ready(Box::new(move |outcome| {
+                drop(guards);
+                if shared.profiler.is_on() {
+                    shared.profiler.add(TraceRecord {
+                        activity: Activity::Kernel,
+                        name: call,
+                        library: Some("gloo"),
+                        device: stream.device(),
+                        stream: stream.handle(),
+                        start_ns,
+                        end_ns: shared.clock.now_ns(),
+                    });
+                }
+                if let Err(error) = outcome {
+                    let (stream_handle, message) = (stream.handle(), error.to_string());
+                    stream.fail(Error::TaskFailed { task: "collective", stream: stream_handle, message });
+                }
+                stream.resume();
+            }));
+        };
+        submit(&stream, Work::Fork(Box::new(start)), |_| None)
+    }
+
+    /// Checks the buffers of an operation, and keeps their memory.
+    fn guards(&self, state: &CommunicatorState, operation: &Operation) -> Result<Vec<AllocationGuard>> {
+        let core = self.core()?;
+        let (rank, members) = (state.communicator.rank(), state.communicator.size());
+        let of_all = |part: &Buffer| part.with_count(part.count.saturating_mul(members));
+        let buffers: Vec<Buffer> = match operation {
+            Operation::AllReduce { send, receive, .. } => vec![*send, Buffer { data: *receive, ..*send }],
+            Operation::Reduce { send, receive, root, .. } => {
+                // The others have no results.
+                let results = (rank == *root).then_some(Buffer { data: *receive, ..*send });
+                [*send].into_iter().chain(results).collect()
+            }
+            Operation::Broadcast { buffer, .. } => vec![*buffer],
+            Operation::AllGather { send, receive } => vec![*send, Buffer { data: *receive, ..of_all(send) }],
+            Operation::ReduceScatter { send, receive, .. } => {
+                vec![Buffer { data: *send, ..of_all(receive) }, *receive]
+            }
+            Operation::AllToAll { send, receive } => send.iter().chain(receive).copied().collect(),
+            Operation::Send { send, .. } => vec![*send],
+            Operation::Receive { receive, .. } => vec![*receive],
+        };
+        let mut guards = Vec::with_capacity(buffers.len());
+        for buffer in buffers {
+            let bytes = buffer.bytes()?;
+            if bytes > 0 {
+                guards.push(core.registry.guard_device(state.device, buffer.data.addr(), bytes)?);
+            }
+        }
+        Ok(guards)
+    }
+}

@@ -1,0 +1,99 @@
+//! The connection of a member to the server of its group.
+
+use std::io;
+use std::net::{Shutdown, TcpStream};
+use std::time::Duration;
+
+use super::id::RootId;
+use super::wire::{Hello, MemberState, Reply, Request};
+use crate::error::{Error, Result};
+
+/// How long the server may take for an answer that it need not wait for.
+const ANSWER: Duration = Duration::from_secs(5);
+
+/// A member of a group, connected to its server.
+pub(crate) struct Membership {
+    connection: TcpStream,
+    /// The rank in whose process the server is.
+    pub(crate) root: usize,
+}
+
+/// An answer of the server.
+pub(crate) enum Heard {
+    /// What the members do, in the order of their ranks.
+    Members(Vec<MemberState>),
+    /// The root has left the group.
+    RootLeft,
+    /// The process of the root has ended.
+    RootGone,
+    /// The server does not answer.
+    Silence,
+}
+
+impl Membership {
+    /// Connects to the server of a root id.
+    ///
+    /// # Errors
+    /// If it cannot be reached.
+    pub(crate) fn connect(id: &RootId, limit: Duration) -> Result<TcpStream> {
+        TcpStream::connect_timeout(&id.address, limit)
+            .and_then(|connection| connection.set_nodelay(true).map(|()| connection))
+            .map_err(|reason| Error::Unreachable { address: id.address, reason })
+    }
+
+    /// Joins the group with the addresses at which this member expects the others. Returns those at which the others
+    /// expect this one, when all have come.
+    ///
+    /// # Errors
+    /// If the server refuses this member, or not all come within the limit.
+    pub(crate) fn join(
+        mut connection: TcpStream,
+        id: &RootId,
+        [rank, size]: [usize; 2],
+        is_root: bool,
+        addresses: Vec<u8>,
+        limit: Duration,
+    ) -> Result<(Self, Vec<u8>)> {
+        let unreachable = |reason| Error::Unreachable { address: id.address, reason };
+        let hello = Hello { secret: id.secret, rank: rank as u32, size: size as u32, is_root, addresses };
+        connection.set_write_timeout(Some(ANSWER)).map_err(unreachable)?;
+        // The server says who is missing; it comes first.
+        connection.set_read_timeout(Some(limit + ANSWER)).map_err(unreachable)?;
+        Request::Hello(hello).write(&mut connection).map_err(unreachable)?;
+        match Reply::read(&mut connection).map_err(unreachable)? {
+            Reply::Joined { root, addresses } => {
+                connection.set_read_timeout(Some(ANSWER)).map_err(unreachable)?;
+                Ok((Self { connection, root: root as usize }, addresses))
+            }
+            Reply::Missing(missing) => Err(Error::Incomplete { limit, missing }),
+            Reply::Refused(reason) => Err(Error::Refused { rank, reason }),
+            Reply::Goodbye => Err(Error::Refused { rank, reason: "the root has left".to_owned() }),
+            Reply::Members(_) => Err(unreachable(io::ErrorKind::InvalidData.into())),
+        }
+    }
+
+    /// Tells the server what this member does, and hears what the others do.
+    pub(crate) fn exchange(&mut self, calls: u64, operation: &str) -> Heard {
+        let request = Request::State { calls, operation: operation.to_owned() };
+        // A connection that the server closed can still have its farewell.
+        let sent = request.write(&mut self.connection);
+        match (Reply::read(&mut self.connection), sent) {
+            (Ok(Reply::Members(members)), _) => Heard::Members(members),
+            (Ok(Reply::Goodbye), _) => Heard::RootLeft,
+            (Err(error), Ok(()))
+                if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) =>
+            {
+                // A late answer would be taken for that of the next question.
+                let _ = self.connection.shutdown(Shutdown::Both);
+                Heard::Silence
+            }
+            _ => Heard::RootGone,
+        }
+    }
+
+    /// Says that this member leaves the group.
+    pub(crate) fn leave(mut self) {
+        // A server that has ended need not know.
+        let _ = Request::Leave.write(&mut self.connection);
+    }
+}

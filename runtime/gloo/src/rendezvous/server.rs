@@ -1,0 +1,264 @@
+//! The server of a root id.
+
+use std::io;
+use std::net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::os::fd::AsRawFd as _;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use tenon::support::{Condvar, Mutex};
+
+use super::id::RootId;
+use super::wire::{Hello, LONGEST, MemberState, Presence, Reply, Request};
+
+/// How long a process that connects may take for its first message.
+const FIRST_MESSAGE: Duration = Duration::from_secs(5);
+/// How long a message to a member may take.
+const SENDING: Duration = Duration::from_secs(5);
+/// Number of connections that may be open without a first message.
+const MOST_STRANGERS: usize = 256;
+
+/// Serves one group. Ends when it is dropped.
+pub(crate) struct Server {
+    pub(crate) id: RootId,
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    secret: [u8; 16],
+    listener: TcpListener,
+    limit: Duration,
+    strangers: AtomicUsize,
+    group: Mutex<Group>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct Group {
+    /// Empty until the first member has come, and then one entry for each rank.
+    members: Vec<Option<Member>>,
+    root: u32,
+    is_closed: bool,
+}
+
+struct Member {
+    addresses: Vec<u8>,
+    state: MemberState,
+    heard: Instant,
+    /// Where replies go: one at a time.
+    replies: Arc<Mutex<TcpStream>>,
+}
+
+impl Group {
+    fn missing(&self) -> String {
+        let ranks = self.members.iter().enumerate().filter(|(_, member)| member.is_none());
+        let ranks: Vec<String> = ranks.map(|(rank, _)| rank.to_string()).collect();
+        format!(
+            "{} {} of {} did not come",
+            if ranks.len() == 1 { "rank" } else { "ranks" },
+            ranks.join(", "),
+            self.members.len()
+        )
+    }
+
+    fn is_complete(&self) -> bool {
+        self.members.iter().all(Option::is_some)
+    }
+
+    fn states(&self) -> Vec<MemberState> {
+        let state = |member: &Member| MemberState { silent: member.heard.elapsed(), ..member.state.clone() };
+        self.members.iter().flatten().map(state).collect()
+    }
+}
+
+impl Server {
+    /// Starts a server on a free port of an address. `limit`: how long members wait for each other.
+    pub(crate) fn start(address: IpAddr, limit: Duration) -> io::Result<Self> {
+        let listener = TcpListener::bind(SocketAddr::new(address, 0))?;
+        let id = RootId::new(listener.local_addr()?)?;
+        let shared = Arc::new(Shared {
+            secret: id.secret,
+            listener,
+            limit,
+            strangers: AtomicUsize::new(0),
+            group: Mutex::default(),
+            changed: Condvar::new(),
+        });
+        let serving = shared.clone();
+        thread::Builder::new().name("tenon-root".to_owned()).spawn(move || serving.accept())?;
+        Ok(Self { id, shared })
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let mut group = self.shared.group.lock();
+        group.is_closed = true;
+        for member in group.members.iter().flatten() {
+            let replies = member.replies.lock();
+            // A member that has ended hears nothing.
+            let _ = Reply::Goodbye.write(&mut &*replies);
+            let _ = replies.shutdown(Shutdown::Both);
+        }
+        drop(group);
+        self.shared.changed.notify_all();
+        self.shared.stop_listening();
+    }
+}
+
+impl Shared {
+    /// Ends the wait for connections of another thread.
+    fn stop_listening(&self) {
+        // SAFETY: the descriptor is open as long as the listener.
+        unsafe { libc::shutdown(self.listener.as_raw_fd(), libc::SHUT_RDWR) };
+    }
+
+    fn accept(self: &Arc<Self>) {
+        loop {
+            let connection = self.listener.accept();
+            let group = self.group.lock();
+            if group.is_closed || (!group.members.is_empty() && group.is_complete()) {
+                return;
+            }
+            drop(group);
+            let Ok((connection, _)) = connection else {
+                // No descriptor is free, for example.
+                thread::sleep(Duration::from_millis(50));
+                continue;
+            };
+            if self.strangers.fetch_add(1, Ordering::AcqRel) >= MOST_STRANGERS {
+                self.strangers.fetch_sub(1, Ordering::AcqRel);
+                continue;
+            }
+            let shared = self.clone();
+            let serve = move || {
+                let hello = shared.greet(&connection);
+                shared.strangers.fetch_sub(1, Ordering::AcqRel);
+                if let Ok(hello) = hello {
+                    shared.serve(hello, connection);
+                }
+            };
+            if thread::Builder::new()
+                .name("tenon-member".to_owned())
+                .stack_size(256 << 10)
+                .spawn(serve)
+                .is_err()
+            {
+                self.strangers.fetch_sub(1, Ordering::AcqRel);
+            }
+        }
+    }
+
+    /// Reads the first message. Others than members get no answer.
+    fn greet(&self, connection: &TcpStream) -> io::Result<Hello> {
+        connection.set_read_timeout(Some(FIRST_MESSAGE))?;
+        connection.set_write_timeout(Some(SENDING))?;
+        connection.set_nodelay(true)?;
+        match Request::read(&mut &*connection)? {
+            Request::Hello(hello) if hello.secret == self.secret => Ok(hello),
+            _ => Err(io::ErrorKind::InvalidData.into()),
+        }
+    }
+
+    /// Lets a member in, and answers it until it leaves or ends.
+    fn serve(&self, hello: Hello, connection: TcpStream) {
+        let Ok(writing) = connection.try_clone() else { return };
+        let rank = hello.rank as usize;
+        let replies = Arc::new(Mutex::new(writing));
+        let answer = |reply: &Reply| reply.write(&mut &*replies.lock());
+        let joined = self.admit(hello, &replies).unwrap_or_else(|reply| reply);
+        let is_member = matches!(joined, Reply::Joined { .. });
+        if answer(&joined).is_err() || !is_member || connection.set_read_timeout(None).is_err() {
+            return;
+        }
+        let presence = loop {
+            match Request::read(&mut &connection) {
+                Ok(Request::State { calls, operation }) => {
+                    let states = {
+                        let mut group = self.group.lock();
+                        if let Some(member) = &mut group.members[rank] {
+                            (member.state.calls, member.state.operation) = (calls, operation);
+                            member.heard = Instant::now();
+                        }
+                        group.states()
+                    };
+                    // A failure shows when the next message is read.
+                    let _ = answer(&Reply::Members(states));
+                }
+                Ok(Request::Leave) => break Presence::Left,
+                Ok(Request::Hello(_)) | Err(_) => break Presence::Gone,
+            }
+        };
+        if let Some(member) = &mut self.group.lock().members[rank] {
+            member.state.presence = presence;
+        }
+    }
+
+    /// Adds a member, and waits for the others. Fails with a refusal.
+    fn admit(&self, hello: Hello, replies: &Arc<Mutex<TcpStream>>) -> Result<Reply, Reply> {
+        let refuse = |reason: String| Err(Reply::Refused(reason));
+        let (rank, size) = (hello.rank as usize, hello.size as usize);
+        let mut group = self.group.lock();
+        if group.is_closed {
+            return refuse("the group has ended".to_owned());
+        }
+        if group.members.is_empty() {
+            // A member with the secret is trusted, but not with all memory.
+            if size == 0 || size > LONGEST {
+                return refuse(format!("a group of {size} is not possible"));
+            }
+            group.members.resize_with(size, || None);
+        }
+        if group.members.len() != size {
+            return refuse(format!(
+                "it says that the group has {size} members, but others say {}",
+                group.members.len()
+            ));
+        }
+        if rank >= size {
+            return refuse(format!("the group has {size} members"));
+        }
+        if group.members[rank].is_some() {
+            return refuse("another process has this rank".to_owned());
+        }
+        if hello.is_root {
+            group.root = hello.rank;
+        }
+        let state = MemberState {
+            presence: Presence::Here,
+            silent: Duration::ZERO,
+            calls: 0,
+            operation: String::new(),
+        };
+        group.members[rank] = Some(Member {
+            addresses: hello.addresses,
+            state,
+            heard: Instant::now(),
+            replies: replies.clone(),
+        });
+        self.changed.notify_all();
+        let deadline = Instant::now() + self.limit;
+        while !group.is_complete() && !group.is_closed {
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                // The rank is free again for a process that tries once more.
+                let missing = group.missing();
+                group.members[rank] = None;
+                return Err(Reply::Missing(missing));
+            }
+            (group, _) = self.changed.wait_timeout(group, left);
+        }
+        if group.is_closed {
+            return refuse("the root has left".to_owned());
+        }
+        self.stop_listening();
+        let mut addresses = Vec::new();
+        for member in group.members.iter().flatten() {
+            let length = member.addresses.len() / size;
+            addresses.extend(&member.addresses[rank * length..(rank + 1) * length]);
+        }
+        Ok(Reply::Joined { root: group.root, addresses })
+    }
+}
