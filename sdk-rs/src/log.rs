@@ -81,6 +81,11 @@ pub fn write_line(line: fmt::Arguments<'_>) {
     let _ = catch_unwind(AssertUnwindSafe(|| eprintln!("tenon: {line}")));
 }
 
+/// Writes a line to standard error, at each level: for a failure that no call can return with its reason.
+pub fn log_failure(line: fmt::Arguments<'_>) {
+    write_line(line);
+}
+
 /// Writes a line to standard error at [`LogLevel::Info`].
 pub fn log_info(line: fmt::Arguments<'_>) {
     if writes(LogLevel::Info) {

@@ -63,6 +63,32 @@ fn only_streams_without_work_and_failures_are_idle() {
 }
 
 #[test]
+fn a_failure_reaches_the_streams_that_wait_for_it() {
+    for waits_first in [true, false] {
+        let cpu = cpu();
+        let (a, b) = (cpu.create_stream(DeviceId(0)).unwrap(), cpu.create_stream(DeviceId(0)).unwrap());
+        let event = cpu.create_event(DeviceId(0)).unwrap();
+        let gate = block(&cpu, 0, a);
+        cpu.launch_kernel(DeviceId(0), a, "broken", || Err("it broke".into())).unwrap();
+        cpu.record_event(DeviceId(0), a, event).unwrap();
+        if !waits_first {
+            gate.open();
+            while !cpu.query_event(DeviceId(0), event).unwrap() {
+                thread::yield_now();
+            }
+        }
+        cpu.stream_wait_event(DeviceId(0), b, event).unwrap();
+        gate.open();
+        assert!(fails(cpu.synchronize_stream(DeviceId(0), b), "it broke"), "{waits_first}");
+        assert!(cpu.synchronize_stream(DeviceId(0), b).is_ok(), "a failure is reported once");
+        assert!(fails(cpu.synchronize_stream(DeviceId(0), a), "it broke"), "the stream itself has it too");
+        cpu.record_event(DeviceId(0), a, event).unwrap();
+        cpu.stream_wait_event(DeviceId(0), b, event).unwrap();
+        assert!(cpu.synchronize_stream(DeviceId(0), b).is_ok(), "what was read is not handed on");
+    }
+}
+
+#[test]
 fn a_wait_holds_until_the_record() {
     let (cpu, log) = (cpu(), Log::default());
     let (a, b) = (cpu.create_stream(DeviceId(0)).unwrap(), cpu.create_stream(DeviceId(0)).unwrap());

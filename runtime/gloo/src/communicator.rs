@@ -1,5 +1,6 @@
 //! Operations in the order of streams: a thread runs them, one call after the other.
 
+use std::any::Any;
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -36,37 +37,37 @@ struct Queue {
 
 #[derive(Default)]
 struct State {
-    calls: VecDeque<Vec<Arc<Part>>>,
+    calls: VecDeque<Vec<Arc<Turn>>>,
     is_closed: bool,
 }
 
-/// An operation of a call.
-struct Part {
-    operation: Operation,
+/// What a stream does in a call.
+struct Turn {
+    operations: Vec<Operation>,
     progress: Mutex<Progress>,
 }
 
 enum Progress {
-    /// Its stream has work before it.
+    /// The stream has work before it.
     Waiting,
-    /// Its stream waits for it.
+    /// The stream waits for it.
     Ready(Done),
     /// It was withdrawn, or is over.
     Over,
 }
 
-/// A queued operation, whose stream has to say when its turn has come.
+/// Queued operations, whose stream has to say when their turn has come.
 ///
-/// Dropping it withdraws the operation.
-#[must_use = "an operation whose ticket is dropped is withdrawn"]
+/// Dropping it withdraws the operations.
+#[must_use = "operations whose ticket is dropped are withdrawn"]
 pub struct Ticket {
     queue: Arc<Queue>,
-    part: Arc<Part>,
+    turn: Arc<Turn>,
 }
 
 impl Ticket {
-    /// Says that the stream has come to the operation. `done` is called when it is over, on another thread, or at once if
-    /// the communicator is closed.
+    /// Says that the stream has come to the operations. `done` is called when they are over, on another thread, or at once
+    /// if the communicator is closed.
     pub fn ready(self, done: Done) {
         let state = self.queue.state.lock();
         if state.is_closed {
@@ -74,7 +75,7 @@ impl Ticket {
             done(Err(closed()));
             return;
         }
-        *self.part.progress.lock() = Progress::Ready(done);
+        *self.turn.progress.lock() = Progress::Ready(done);
         drop(state);
         self.queue.changed.notify_all();
     }
@@ -82,7 +83,7 @@ impl Ticket {
 
 impl Drop for Ticket {
     fn drop(&mut self) {
-        let mut progress = self.part.progress.lock();
+        let mut progress = self.turn.progress.lock();
         if matches!(*progress, Progress::Waiting) {
             *progress = Progress::Over;
             drop(progress);
@@ -91,29 +92,29 @@ impl Drop for Ticket {
     }
 }
 
+/// Puts operations into their stream, which says to the ticket when their turn has come.
+pub type Launch = Box<dyn FnOnce(Ticket, Vec<Memory>) -> std::result::Result<(), String>>;
+
+/// What keeps the memory of an operation until it is over.
+pub type Memory = Box<dyn Any + Send>;
+
+/// What a stream does in a group of calls.
+struct Collected {
+    queue: Arc<Queue>,
+    stream: usize,
+    operations: Vec<Operation>,
+    memory: Vec<Memory>,
+    launch: Launch,
+}
+
 thread_local! {
     /// The groups of calls that the thread has open, and what they have collected.
-    static BRACKET: RefCell<Bracket> = const { RefCell::new(Bracket { depth: 0, calls: Vec::new() }) };
+    static BRACKET: RefCell<Bracket> = const { RefCell::new(Bracket { depth: 0, collected: Vec::new() }) };
 }
 
 struct Bracket {
     depth: usize,
-    calls: Vec<(Arc<Queue>, Vec<Arc<Part>>)>,
-}
-
-impl Drop for Bracket {
-    fn drop(&mut self) {
-        // The thread ended inside of a group of calls. Its streams must not wait for ever.
-        self.queue_all();
-    }
-}
-
-impl Bracket {
-    fn queue_all(&mut self) {
-        for (queue, parts) in self.calls.drain(..) {
-            queue.push(parts);
-        }
-    }
+    collected: Vec<Collected>,
 }
 
 /// Opens a group of calls in this thread: messages in it are under way at once.
@@ -124,31 +125,52 @@ pub fn start_bracket() {
 /// Closes a group of calls in this thread. The outermost one queues what was called.
 ///
 /// # Errors
-/// If none is open.
+/// If none is open, or a stream takes no more work.
 pub fn end_bracket() -> Result<()> {
-    BRACKET.with_borrow_mut(|bracket| {
-        bracket.depth = bracket.depth.checked_sub(1).ok_or(Error::NoBracket)?;
-        if bracket.depth == 0 {
-            bracket.queue_all();
+    let collected = BRACKET.with_borrow_mut(|bracket| {
+        bracket.depth = bracket.depth.checked_sub(1)?;
+        Some(if bracket.depth == 0 { std::mem::take(&mut bracket.collected) } else { Vec::new() })
+    });
+    queue_call(collected.ok_or(Error::NoBracket)?)
+}
+
+/// Queues a call: one entry for each communicator, and what each stream does in it.
+fn queue_call(collected: Vec<Collected>) -> Result<()> {
+    let mut calls: Vec<(Arc<Queue>, Vec<Arc<Turn>>)> = Vec::new();
+    let mut launches = Vec::new();
+    for one in collected {
+        let turn = Arc::new(Turn { operations: one.operations, progress: Mutex::new(Progress::Waiting) });
+        match calls.iter_mut().find(|(queue, _)| Arc::ptr_eq(queue, &one.queue)) {
+            Some((_, turns)) => turns.push(turn.clone()),
+            None => calls.push((one.queue.clone(), vec![turn.clone()])),
         }
-        Ok(())
-    })
+        launches.push((one.launch, Ticket { queue: one.queue, turn }, one.memory));
+    }
+    for (queue, turns) in calls {
+        queue.push(turns);
+    }
+    // Each stream gets its part, also if another takes none: a ticket that is dropped holds nobody up.
+    let mut outcome = Ok(());
+    for (launch, ticket, memory) in launches {
+        outcome = outcome.and(launch(ticket, memory).map_err(Error::Failed));
+    }
+    outcome
 }
 
 impl Queue {
-    fn push(&self, parts: Vec<Arc<Part>>) {
-        self.state.lock().calls.push_back(parts);
+    fn push(&self, turns: Vec<Arc<Turn>>) {
+        self.state.lock().calls.push_back(turns);
         self.changed.notify_all();
     }
 
     /// Waits for the first call until all its streams have come to it. Returns none when the queue is closed.
-    fn next(&self) -> Option<Vec<Arc<Part>>> {
+    fn next(&self) -> Option<Vec<Arc<Turn>>> {
         let mut state = self.state.lock();
         loop {
             if state.is_closed {
                 return None;
             }
-            let waits = |part: &Arc<Part>| matches!(*part.progress.lock(), Progress::Waiting);
+            let waits = |turn: &Arc<Turn>| matches!(*turn.progress.lock(), Progress::Waiting);
             if state.calls.front().is_some_and(|call| !call.iter().any(waits)) {
                 return state.calls.pop_front();
             }
@@ -163,15 +185,16 @@ impl Queue {
         let calls = std::mem::take(&mut state.calls);
         drop(state);
         self.changed.notify_all();
-        for part in calls.into_iter().flatten() {
-            part.finish(Err(closed()));
+        for turn in calls.into_iter().flatten() {
+            turn.finish(Err(closed()));
         }
     }
 }
 
-impl Part {
+impl Turn {
     fn finish(&self, outcome: Result<()>) {
-        if let Progress::Ready(done) = std::mem::replace(&mut *self.progress.lock(), Progress::Over) {
+        let progress = std::mem::replace(&mut *self.progress.lock(), Progress::Over);
+        if let Progress::Ready(done) = progress {
             done(outcome);
         }
     }
@@ -231,32 +254,45 @@ impl Communicator {
         self.size
     }
 
-    /// Queues an operation behind those of earlier calls, or adds it to the group of calls that the thread has open. It
-    /// runs when its ticket says that its stream has come to it.
+    /// Queues an operation behind those of earlier calls, or adds it to the group of calls that the thread has open.
+    ///
+    /// `launch` puts it into its stream, with the operations of the same stream in the same group of calls. `stream`
+    /// tells streams apart. `memory` is dropped when the operation is over.
     ///
     /// # Safety
-    /// The buffers are memory of the process, of the sizes that the operation says, from when the ticket is ready until the
-    /// operation is over, and nothing else uses them then.
+    /// The buffers are memory of the process, of the sizes that the operation says, as long as `memory` lives, and nothing
+    /// else uses them from when the ticket is ready until the operation is over.
     ///
     /// # Errors
-    /// If a rank, a size or the type is wrong; in a process that was forked from the one that joined the group.
-    pub unsafe fn queue(&self, operation: Operation) -> Result<Ticket> {
+    /// If a rank, a size or the type is wrong; in a process that was forked from the one that joined the group; if the
+    /// stream takes no more work.
+    pub unsafe fn queue(
+        &self,
+        operation: Operation,
+        stream: usize,
+        memory: Memory,
+        launch: Launch,
+    ) -> Result<()> {
         if self.process != std::process::id() {
             return Err(Error::Forked);
         }
         operation.check(self.size)?;
-        let part = Arc::new(Part { operation, progress: Mutex::new(Progress::Waiting) });
-        BRACKET.with_borrow_mut(|bracket| {
+        let single = BRACKET.with_borrow_mut(|bracket| {
+            let same = |one: &&mut Collected| Arc::ptr_eq(&one.queue, &self.queue) && one.stream == stream;
+            if let Some(known) = bracket.collected.iter_mut().find(same) {
+                known.operations.push(operation);
+                known.memory.push(memory);
+                return None;
+            }
+            let queue = self.queue.clone();
+            let one = Collected { queue, stream, operations: vec![operation], memory: vec![memory], launch };
             if bracket.depth == 0 {
-                self.queue.push(vec![part.clone()]);
-                return;
+                return Some(one);
             }
-            match bracket.calls.iter_mut().find(|(queue, _)| Arc::ptr_eq(queue, &self.queue)) {
-                Some((_, parts)) => parts.push(part.clone()),
-                None => bracket.calls.push((self.queue.clone(), vec![part.clone()])),
-            }
+            bracket.collected.push(one);
+            None
         });
-        Ok(Ticket { queue: self.queue.clone(), part })
+        queue_call(single.into_iter().collect())
     }
 }
 
@@ -277,19 +313,21 @@ impl Drop for Communicator {
 }
 
 /// Runs the operations of a call.
-fn run(group: &mut Group, call: &[Arc<Part>]) {
-    let is_wanted = |part: &&Arc<Part>| matches!(*part.progress.lock(), Progress::Ready(_));
-    let wanted: Vec<&Arc<Part>> = call.iter().filter(is_wanted).collect();
-    let operations: Vec<Operation> = wanted.iter().map(|part| part.operation.clone()).collect();
+fn run(group: &mut Group, call: &[Arc<Turn>]) {
+    let is_wanted = |turn: &&Arc<Turn>| matches!(*turn.progress.lock(), Progress::Ready(_));
+    let wanted: Vec<&Arc<Turn>> = call.iter().filter(is_wanted).collect();
+    let operations: Vec<&Operation> = wanted.iter().flat_map(|turn| &turn.operations).collect();
     if operations.is_empty() {
         return;
     }
     // SAFETY: who queued the operations promised it.
     match unsafe { group.run(&operations) } {
-        Ok(()) => wanted.iter().for_each(|part| part.finish(Ok(()))),
+        Ok(()) => wanted.iter().for_each(|turn| turn.finish(Ok(()))),
         Err(error) => {
             let text = error.to_string();
-            wanted.iter().for_each(|part| part.finish(Err(Error::Failed(text.clone()))));
+            // The call of the host returned long ago, and some hosts only hear that something failed.
+            tenon::log_failure(format_args!("{text}"));
+            wanted.iter().for_each(|turn| turn.finish(Err(Error::Failed(text.clone()))));
         }
     }
 }

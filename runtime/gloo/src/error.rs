@@ -73,6 +73,15 @@ pub enum Error {
         missing: String,
     },
 
+    /// A member that has come cannot be reached.
+    #[error("cannot connect to rank {member}: {reason}")]
+    NotConnected {
+        /// Its rank.
+        member: usize,
+        /// What went wrong.
+        reason: Box<Error>,
+    },
+
     /// gloo reported an error.
     #[error("gloo: {0}")]
     Gloo(String),

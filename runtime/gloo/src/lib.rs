@@ -31,7 +31,7 @@
 //! let place = DevicePtr::from_addr(data.as_mut_ptr() as usize);
 //! let send = Buffer::new(place, data.len(), DataType::FLOAT32);
 //! // SAFETY: the buffer has two elements, and nothing else uses it during the call.
-//! unsafe { group.run(&[Operation::AllReduce { send, receive: place, op: ReduceOp::SUM }])? };
+//! unsafe { group.run(&[&Operation::AllReduce { send, receive: place, op: ReduceOp::SUM }])? };
 //! assert_eq!(data, [1.5, 2.5]);
 //! # Ok(())
 //! # }
@@ -50,7 +50,7 @@ mod rendezvous;
 mod settings;
 mod watch;
 
-pub use communicator::{Communicator, Done, Ticket, end_bracket, start_bracket};
+pub use communicator::{Communicator, Done, Launch, Memory, Ticket, end_bracket, start_bracket};
 pub use error::{Error, NoEngine, Result};
 pub use group::{Group, ROOT_ID_SIZE, new_root_id};
 pub use operation::{Buffer, Operation};

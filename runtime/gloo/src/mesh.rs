@@ -53,8 +53,8 @@ impl Mesh {
         for member in self.others() {
             let place = addresses[member * self.address_size..].as_mut_ptr();
             // SAFETY: the place has room for an address.
-            self.engine
-                .check(unsafe { self.engine.api.mesh_address(self.handle, member as u32, place.cast()) })?;
+            let written = unsafe { self.engine.api.mesh_address(self.handle, member as u32, place.cast()) };
+            self.engine.check(written)?;
         }
         Ok(addresses)
     }
@@ -67,8 +67,11 @@ impl Mesh {
         for member in self.others() {
             let address = addresses[member * self.address_size..].as_mut_ptr();
             // SAFETY: an address has this size.
+            let connected =
+                unsafe { self.engine.api.mesh_connect(self.handle, member as u32, address.cast()) };
             self.engine
-                .check(unsafe { self.engine.api.mesh_connect(self.handle, member as u32, address.cast()) })?;
+                .check(connected)
+                .map_err(|reason| Error::NotConnected { member, reason: Box::new(reason) })?;
         }
         Ok(())
     }

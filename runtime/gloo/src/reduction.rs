@@ -234,3 +234,60 @@ impl Element for Truth {
         self
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Combines the elements of two members.
+    fn reduce<T: Copy>(data_type: DataType, op: ReduceOp, mut a: Vec<T>, b: &[T]) -> Vec<T> {
+        let reduction = Reduction::of(data_type, op).unwrap();
+        let place = a.as_mut_ptr().cast::<c_void>();
+        // SAFETY: both buffers have as many elements of the type.
+        unsafe {
+            (reduction.combine)(place, place, b.as_ptr().cast(), b.len());
+            if let Some(divide) = reduction.divide {
+                divide(place, b.len(), 2);
+            }
+        }
+        a
+    }
+
+    #[test]
+    fn integers_wrap_and_means_are_rounded_towards_zero() {
+        assert_eq!(reduce(DataType::INT8, ReduceOp::SUM, vec![100_i8, -7], &[100, 2]), [-56, -5]);
+        assert_eq!(reduce(DataType::INT8, ReduceOp::AVG, vec![4_i8, -7], &[3, 2]), [3, -2]);
+        assert_eq!(reduce(DataType::UINT64, ReduceOp::PRODUCT, vec![u64::MAX], &[2]), [u64::MAX - 1]);
+        assert_eq!(reduce(DataType::INT16, ReduceOp::MIN, vec![4_i16, -7], &[3, 2]), [3, -7]);
+        assert_eq!(reduce(DataType::UINT32, ReduceOp::MAX, vec![4_u32, 7], &[3, u32::MAX]), [4, u32::MAX]);
+    }
+
+    #[test]
+    fn numbers_keep_a_nan_of_either_side() {
+        for op in [ReduceOp::MAX, ReduceOp::MIN, ReduceOp::SUM, ReduceOp::PRODUCT, ReduceOp::AVG] {
+            let result = reduce(DataType::FLOAT32, op, vec![f32::NAN, 1.0], &[1.0, f32::NAN]);
+            assert!(result.iter().all(|result| result.is_nan()), "{op:?}");
+        }
+        let half = |value| f16::from_f32(value);
+        let sum = reduce(DataType::FLOAT16, ReduceOp::SUM, vec![half(2048.0)], &[half(1.0)]);
+        assert_eq!(sum, [half(2048.0)], "rounded to the nearest number of 16 bits");
+        let mean =
+            reduce(DataType::BFLOAT16, ReduceOp::AVG, vec![bf16::from_f32(3.0)], &[bf16::from_f32(4.0)]);
+        assert_eq!(mean, [bf16::from_f32(3.5)]);
+    }
+
+    #[test]
+    fn truth_values_and_complex_numbers() {
+        let (a, b) = (vec![0_u8, 1, 0, 1], [0, 0, 1, 1]);
+        assert_eq!(reduce(DataType::BOOL, ReduceOp::SUM, a.clone(), &b), [0, 1, 1, 1]);
+        assert_eq!(reduce(DataType::BOOL, ReduceOp::MAX, a.clone(), &b), [0, 1, 1, 1]);
+        assert_eq!(reduce(DataType::BOOL, ReduceOp::PRODUCT, a.clone(), &b), [0, 0, 0, 1]);
+        assert_eq!(reduce(DataType::BOOL, ReduceOp::MIN, a, &b), [0, 0, 0, 1]);
+        let (x, y) = ([1.0_f32, 2.0], [3.0, -1.0]);
+        assert_eq!(reduce(DataType::COMPLEX64, ReduceOp::SUM, vec![x], &[y]), [[4.0, 1.0]]);
+        assert_eq!(reduce(DataType::COMPLEX64, ReduceOp::PRODUCT, vec![x], &[y]), [[5.0, 5.0]]);
+        assert_eq!(reduce(DataType::COMPLEX64, ReduceOp::AVG, vec![x], &[y]), [[2.0, 0.5]]);
+        assert!(Reduction::of(DataType::COMPLEX128, ReduceOp::MAX).is_err());
+        assert!(Reduction::of(DataType::UNDEFINED, ReduceOp::SUM).is_err());
+    }
+}

@@ -11,12 +11,12 @@ use crate::rendezvous::{Heard, MemberState, Membership, Presence};
 /// How often the server is asked while an operation waits.
 const WHILE_WAITING: Duration = Duration::from_secs(1);
 /// How often the server is asked otherwise.
-const WHILE_IDLE: Duration = Duration::from_secs(5);
+const WHILE_IDLE: Duration = Duration::from_secs(2);
 /// How often the server is asked for the reason of a failure, and how long.
 const AFTER_FAILURE: Duration = Duration::from_millis(50);
 const SEARCH: Duration = Duration::from_secs(2);
 /// A member that was silent for so long does not answer.
-const SILENT: Duration = Duration::from_secs(12);
+const SILENT: Duration = Duration::from_secs(6);
 
 /// A thread that asks the server of the group what the others do.
 pub(crate) struct Watch {
@@ -26,6 +26,8 @@ pub(crate) struct Watch {
 
 struct Shared {
     rank: usize,
+    /// The time limit of operations.
+    limit: Duration,
     progress: Mutex<Progress>,
     changed: Condvar,
     /// Closes the mesh.
@@ -41,8 +43,9 @@ struct Progress {
     running: Option<Running>,
     /// Who makes every operation fail.
     cause: Option<String>,
-    /// The last answer of the server.
+    /// The last answer of the server, and the number of answers.
     members: Vec<MemberState>,
+    answers: u64,
     /// Until when the cause of a failure is searched for.
     search: Option<Instant>,
     is_stopped: bool,
@@ -58,11 +61,13 @@ impl Watch {
     /// Starts the thread. `abort` ends the running operation.
     pub(crate) fn start(
         rank: usize,
+        limit: Duration,
         membership: Membership,
         abort: impl Fn() + Send + Sync + 'static,
     ) -> std::io::Result<Self> {
         let shared = Arc::new(Shared {
             rank,
+            limit,
             progress: Mutex::default(),
             changed: Condvar::new(),
             abort: Box::new(abort),
@@ -99,7 +104,10 @@ impl Watch {
         let deadline = Instant::now() + SEARCH;
         progress.search = Some(deadline);
         self.shared.changed.notify_all();
-        while progress.cause.is_none() {
+        // After the time limit, one answer says who is late. A process that ended may be noticed by its connection first.
+        let is_late = progress.running.is_some_and(|running| running.since.elapsed() >= self.shared.limit);
+        let answers = progress.answers;
+        while progress.cause.is_none() && !(is_late && progress.answers > answers) {
             let left = deadline.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 break;
@@ -148,12 +156,16 @@ impl Shared {
             let cause = match heard {
                 Heard::Members(members) => {
                     progress.members = members;
+                    progress.answers += 1;
                     progress.find_cause(self.rank)
                 }
                 Heard::RootLeft => Some(format!("rank {} has left the group", membership.root)),
                 Heard::RootGone => Some(format!("the process of rank {} has ended", membership.root)),
                 Heard::Silence => Some(format!("rank {} does not answer", membership.root)),
             };
+            if progress.search.is_some() {
+                self.changed.notify_all();
+            }
             if let Some(cause) = cause {
                 progress.cause.get_or_insert(cause);
                 let is_running = progress.running.is_some();
@@ -178,7 +190,6 @@ impl Progress {
     fn pause(&self, now: Instant) -> Duration {
         match (self.search, self.running) {
             (Some(until), _) if now < until => AFTER_FAILURE,
-            (_, Some(running)) if now.duration_since(running.since) >= WHILE_WAITING => WHILE_WAITING,
             (_, Some(_)) => WHILE_WAITING,
             _ => WHILE_IDLE,
         }

@@ -1,6 +1,6 @@
 //! Groups whose members are threads of one process.
 
-use std::sync::Mutex;
+use std::sync::{Barrier, Mutex};
 use std::thread;
 
 use tenon::DevicePtr;
@@ -26,7 +26,7 @@ fn place<T>(data: &mut [T]) -> DevicePtr {
 
 fn run(group: &mut Group, operation: Operation) -> Result<()> {
     // SAFETY: the tests pass buffers of the right sizes, which live until the call ends.
-    unsafe { group.run(&[operation]) }
+    unsafe { group.run(&[&operation]) }
 }
 
 /// Returns the elements that a member contributes.
@@ -129,7 +129,7 @@ fn messages_of_one_call_cross_each_other() {
         // SAFETY: the buffers have the size, and live until the call ends.
         unsafe {
             group
-                .run(&[Operation::Send { send, to: other }, Operation::Receive { receive, from: other }])
+                .run(&[&Operation::Send { send, to: other }, &Operation::Receive { receive, from: other }])
                 .unwrap();
         }
         got
@@ -178,20 +178,61 @@ fn joins_that_do_not_fit_are_refused() {
     let id = tenon_gloo::new_root_id().unwrap();
     assert!(matches!(Group::join(&id, 2, 2), Err(Error::Invalid(_))));
     assert!(matches!(Group::join(&[1; 50], 0, 2), Err(Error::NotAnId)));
-    let refusals = Mutex::new(Vec::new());
+    let (refusals, joined) = (Mutex::new(Vec::new()), Barrier::new(2));
+    let join = |rank| {
+        let group = Group::join(&id, rank, 2).unwrap();
+        joined.wait();
+        drop(group);
+    };
     thread::scope(|scope| {
-        let first = scope.spawn(|| Group::join(&id, 0, 2).map(drop));
+        scope.spawn(|| join(0));
         thread::sleep(std::time::Duration::from_millis(200));
         for (rank, size) in [(0, 2), (0, 3)] {
             let error = Group::join(&id, rank, size).err().map(|error| error.to_string());
             refusals.lock().unwrap().push(error.unwrap_or_default());
         }
-        scope.spawn(|| Group::join(&id, 1, 2).map(drop).unwrap());
-        first.join().unwrap().unwrap();
+        join(1);
     });
     let refusals = refusals.into_inner().unwrap();
     assert!(refusals[0].contains("another process has this rank"), "{refusals:?}");
     assert!(refusals[1].contains("the group has 3 members, but others say 2"), "{refusals:?}");
+}
+
+#[test]
+fn strangers_on_the_port_get_no_answer_and_hold_nobody_up() {
+    use std::io::{Read as _, Write as _};
+
+    let id = tenon_gloo::new_root_id().unwrap();
+    let port = u16::from_be_bytes([id[24], id[25]]);
+    let connect = || std::net::TcpStream::connect(("127.0.0.1", port)).unwrap();
+    let silent = connect();
+    // The greeting of a member with another secret, and what other programs say.
+    let mut with_secret = 46_u32.to_le_bytes().to_vec();
+    with_secret.extend(b"\x01tenoncc1");
+    with_secret.extend([0; 37]);
+    for bytes in [&with_secret[..], b"GET / HTTP/1.1\r\n\r\n", &[255; 64]] {
+        let mut stranger = connect();
+        stranger.write_all(bytes).unwrap();
+        let mut answer = Vec::new();
+        // The server may reset the connection, because it has not read everything.
+        let _ = stranger.read_to_end(&mut answer);
+        assert!(answer.is_empty(), "{answer:?}");
+    }
+    thread::scope(|scope| {
+        for rank in 0..2 {
+            let id = &id;
+            scope.spawn(move || {
+                let mut group = Group::join(id, rank, 2).unwrap();
+                let mut data = [1_f64];
+                let receive = place(&mut data);
+                let send = Buffer::new(receive, 1, DataType::FLOAT64);
+                run(&mut group, Operation::AllReduce { send, receive, op: ReduceOp::SUM }).unwrap();
+                assert_eq!(data, [2.0]);
+            });
+        }
+    });
+    drop(silent);
+    assert!(std::net::TcpStream::connect(("127.0.0.1", port)).is_err(), "nothing listens when all have come");
 }
 
 #[test]
@@ -202,18 +243,21 @@ fn operations_run_in_the_order_of_the_calls_whatever_streams_do() {
             let id = &id;
             scope.spawn(move || {
                 let communicator = Communicator::join(id, rank, 2).unwrap();
-                let mut data = vec![own(rank, 8), own(rank, 16)];
+                let mut data = [own(rank, 8), own(rank, 16)];
                 let (sender, over) = std::sync::mpsc::channel();
-                let tickets: Vec<_> = data
-                    .iter_mut()
-                    .map(|data| {
-                        let receive = place(data);
-                        let send = Buffer::new(receive, data.len(), DataType::FLOAT32);
-                        let operation = Operation::AllReduce { send, receive, op: ReduceOp::SUM };
-                        // SAFETY: the buffers live until both operations are over.
-                        unsafe { communicator.queue(operation).unwrap() }
-                    })
-                    .collect();
+                let (ticket_sender, tickets) = std::sync::mpsc::channel();
+                for (stream, data) in data.iter_mut().enumerate() {
+                    let receive = place(data);
+                    let send = Buffer::new(receive, data.len(), DataType::FLOAT32);
+                    let operation = Operation::AllReduce { send, receive, op: ReduceOp::SUM };
+                    let ticket_sender = ticket_sender.clone();
+                    let launch =
+                        move |ticket, _| ticket_sender.send(ticket).map_err(|error| error.to_string());
+                    // SAFETY: the buffers live until both operations are over.
+                    unsafe { communicator.queue(operation, stream, Box::new(()), Box::new(launch)).unwrap() }
+                }
+                drop(ticket_sender);
+                let tickets: Vec<_> = tickets.iter().collect();
                 // The streams of one member come to the second operation first.
                 let order: Vec<_> = if rank == 0 { tickets } else { tickets.into_iter().rev().collect() };
                 for ticket in order {

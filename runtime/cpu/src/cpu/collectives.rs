@@ -6,13 +6,14 @@
 use super::Cpu;
 use super::streams::{refuse_captured, submit};
 use crate::error::{Error, Result};
+use crate::executor::Shared;
 use crate::executor::progress::Progress;
 use crate::executor::work::Work;
 use crate::memory::AllocationGuard;
 use crate::profiler::{Activity, TraceRecord};
 use std::sync::Arc;
 use tenon::device::{CollectiveComm, DeviceId, Stream};
-use tenon_gloo::{Buffer, Communicator, Operation};
+use tenon_gloo::{Buffer, Communicator, Memory, Operation, Ticket};
 
 /// The communicator of a device.
 pub(super) struct CommunicatorState {
@@ -74,33 +75,22 @@ impl Cpu {
         let stream = core.stream(state.device, stream)?;
         refuse_captured(&stream, call)?;
         let guards = self.guards(&state, &operation)?;
-        // SAFETY: the buffers are inside of allocations of the device, which the guards keep until the operation is over.
-        // What else uses them is ordered by streams.
-        let ticket = unsafe { state.communicator.queue(operation)? };
-        let shared = core.shared.clone();
-        let start = move |stream: Arc<dyn Progress>| {
-            let start_ns = shared.clock.now_ns();
-            ticket.ready(Box::new(move |outcome| {
-                drop(guards);
-                if shared.profiler.is_on() {
-                    shared.profiler.add(TraceRecord {
-                        activity: Activity::Kernel,
-                        name: call,
-                        library: Some("gloo"),
-                        device: stream.device(),
-                        stream: stream.handle(),
-                        start_ns,
-                        end_ns: shared.clock.now_ns(),
-                    });
-                }
-                if let Err(error) = outcome {
-                    let (stream_handle, message) = (stream.handle(), error.to_string());
-                    stream.fail(Error::TaskFailed { task: "collective", stream: stream_handle, message });
-                }
-                stream.resume();
-            }));
+        let (shared, key) = (core.shared.clone(), stream.handle);
+        let launch = move |ticket: Ticket, memory: Vec<Memory>| {
+            let start = move |stream: Arc<dyn Progress>| {
+                let start_ns = shared.clock.now_ns();
+                ticket.ready(Box::new(move |outcome| {
+                    drop(memory);
+                    let failure = outcome.err().map(|error| error.to_string());
+                    over(&shared, stream, call, start_ns, failure);
+                }));
+            };
+            submit(&stream, Work::Fork(Box::new(start)), |_| None).map_err(|error| error.to_string())
         };
-        submit(&stream, Work::Fork(Box::new(start)), |_| None)
+        // SAFETY: the buffers are inside of allocations of the device, which the guards keep. What else uses them is ordered
+        // by streams.
+        unsafe { state.communicator.queue(operation, key, Box::new(guards), Box::new(launch))? };
+        Ok(())
     }
 
     /// Checks the buffers of an operation, and keeps their memory.
@@ -133,4 +123,29 @@ impl Cpu {
         }
         Ok(guards)
     }
+}
+
+/// Ends a collective: the stream goes on, with a failure if there is one.
+fn over(
+    shared: &Shared,
+    stream: Arc<dyn Progress>,
+    call: &'static str,
+    start_ns: u64,
+    failure: Option<String>,
+) {
+    if shared.profiler.is_on() {
+        shared.profiler.add(TraceRecord {
+            activity: Activity::Kernel,
+            name: call,
+            library: Some("gloo"),
+            device: stream.device(),
+            stream: stream.handle(),
+            start_ns,
+            end_ns: shared.clock.now_ns(),
+        });
+    }
+    if let Some(message) = failure {
+        stream.fail(Error::TaskFailed { task: "collective", stream: stream.handle(), message });
+    }
+    stream.resume();
 }

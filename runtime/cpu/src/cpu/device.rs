@@ -155,7 +155,12 @@ impl Device for Cpu {
         match event.mark() {
             Mark::Never => {}
             Mark::Captured(mark) => Capture::wait(&stream, &event, &mark)?,
-            Mark::Done(_) => stream.capture().map_or(Ok(()), |capture| Err(capture.isolate(&event)))?,
+            Mark::Done { failure, .. } => {
+                stream.capture().map_or(Ok(()), |capture| Err(capture.isolate(&event)))?;
+                if let Some(failure) = failure {
+                    stream.fail(failure);
+                }
+            }
             Mark::Pending(record) => match stream.submit(Work::Wait(record)) {
                 Ok(()) => {}
                 Err(Refused::Captured { capture, .. }) => return Err(capture.isolate(&event).into()),
@@ -192,7 +197,7 @@ impl Device for Cpu {
 
     fn query_event(&self, device: DeviceId, event: Event) -> Result<bool> {
         match self.core()?.event(device, event)?.mark() {
-            Mark::Never | Mark::Done(_) => Ok(true),
+            Mark::Never | Mark::Done { .. } => Ok(true),
             Mark::Pending(_) => Ok(false),
             Mark::Captured(_) => Err(error::Error::CapturedEvent { event: event.addr() }.into()),
         }
@@ -202,7 +207,7 @@ impl Device for Cpu {
         let mark = self.core()?.event(device, event)?.mark();
         refuse_inside_work("synchronize_event")?;
         match mark {
-            Mark::Never | Mark::Done(_) => Ok(()),
+            Mark::Never | Mark::Done { .. } => Ok(()),
             Mark::Pending(record) => {
                 record.wait();
                 Ok(())

@@ -15,8 +15,8 @@ use tenon::device::DeviceId;
 pub(crate) enum Mark {
     /// Never recorded; counts as complete.
     Never,
-    /// The stream passed it at this time.
-    Done(u64),
+    /// The stream passed it at this time, with this failure.
+    Done { at: u64, failure: Option<Error> },
     /// Not known to be complete.
     Pending(Arc<Record>),
     /// A point in a capture, which has no time.
@@ -48,7 +48,7 @@ impl EventState {
             && record.is_done()
             && let Some(time) = record.time_ns()
         {
-            *mark = Mark::Done(time);
+            *mark = Mark::Done { at: time, failure: record.failure().cloned() };
         }
         mark.clone()
     }
@@ -57,7 +57,7 @@ impl EventState {
     pub(crate) fn completed_at(&self) -> Result<u64> {
         let event = self.handle;
         match self.mark() {
-            Mark::Done(time) => Ok(time),
+            Mark::Done { at, .. } => Ok(at),
             Mark::Never => Err(Error::EventNotRecorded { event }),
             Mark::Pending(_) => Err(Error::EventNotReady { event }),
             Mark::Captured(_) => Err(Error::CapturedEvent { event }),

@@ -18,6 +18,9 @@ pub(crate) trait Progress: Send + Sync {
     /// Keeps the first failure until it is read.
     fn fail(&self, error: Error);
 
+    /// Returns the failure that nobody has read.
+    fn failure(&self) -> Option<Error>;
+
     /// Returns the failure, once.
     fn take_failure(&self) -> Option<Error>;
 

@@ -11,6 +11,7 @@ use crate::graph::Capture;
 use crate::sync::{AtomicU64, Condvar, Mutex, MutexGuard, Ordering};
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use tenon::device::DeviceId;
 
 /// Set in `progress` while a thread waits for it. The higher bits are the count.
@@ -71,6 +72,8 @@ pub(crate) struct StreamState {
     /// sides of a wait cannot miss each other.
     progress: Apart<AtomicU64>,
     done: Condvar,
+    /// True if there is a failure that nobody has read, readable without the lock.
+    has_failed: AtomicBool,
 }
 
 /// Separates the data that the running thread writes after each piece of work from the cache line that
@@ -99,6 +102,7 @@ impl StreamState {
             batch: Mutex::new(VecDeque::new()),
             progress: Apart(AtomicU64::new(0)),
             done: Condvar::new(),
+            has_failed: AtomicBool::new(false),
         })
     }
 
@@ -153,7 +157,7 @@ impl StreamState {
             return Err(capture.clone());
         }
         if inbox.phase == Phase::Idle {
-            event.set(Mark::Done(self.shared.clock.now_ns()));
+            event.set(Mark::Done { at: self.shared.clock.now_ns(), failure: inbox.failure.clone() });
         } else {
             event.set(Mark::Pending(self.push_record(&mut inbox)));
         }
@@ -196,6 +200,7 @@ impl StreamState {
                 inbox.phase = Phase::Parked;
                 drop(inbox);
                 if !record.subscribe(self.clone()) {
+                    record.hand_on_failure(&**self);
                     self.clone().resume();
                 }
             }
@@ -305,9 +310,16 @@ impl Progress for StreamState {
 
     fn fail(&self, error: Error) {
         self.inbox.lock().failure.get_or_insert(error);
+        self.has_failed.store(true, Relaxed);
+    }
+
+    fn failure(&self) -> Option<Error> {
+        // The work that failed, and what asks for its failure, run one after the other.
+        if self.has_failed.load(Relaxed) { self.inbox.lock().failure.clone() } else { None }
     }
 
     fn take_failure(&self) -> Option<Error> {
+        self.has_failed.store(false, Relaxed);
         self.inbox.lock().failure.take()
     }
 

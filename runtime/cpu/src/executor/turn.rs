@@ -38,10 +38,14 @@ impl StreamState {
                         return;
                     }
                     self.unpark();
+                    record.hand_on_failure(&**self);
                     batch = self.batch.lock();
                     self.complete_one();
                 }
-                Work::Wait(_) => self.complete_one(),
+                Work::Wait(record) => {
+                    record.hand_on_failure(&**self);
+                    self.complete_one();
+                }
                 Work::Callback { task } => {
                     self.park(batch);
                     self.call(task);
@@ -53,7 +57,7 @@ impl StreamState {
                     return;
                 }
                 Work::Record(record) => {
-                    record.pass(self.shared.clock.now_ns());
+                    record.pass(self.shared.clock.now_ns(), self.failure());
                     self.complete_one();
                     record.resume_waiters();
                 }

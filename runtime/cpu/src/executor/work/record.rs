@@ -1,8 +1,9 @@
 //! Records of events.
 
+use crate::error::Error;
 use crate::executor::progress::Progress;
 use crate::sync::{AtomicU64, Mutex, Ordering};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// A point in a stream, recorded by an event.
 pub(crate) struct Record {
@@ -11,12 +12,20 @@ pub(crate) struct Record {
     place: u64,
     /// The time at which the stream passed it, in nanoseconds; zero until then.
     time_ns: AtomicU64,
+    /// The failure that the stream had when it passed the record.
+    failure: OnceLock<Error>,
     waiters: Mutex<Vec<Arc<dyn Progress>>>,
 }
 
 impl Record {
     pub(crate) fn new(stream: Arc<dyn Progress>, place: u64) -> Arc<Self> {
-        Arc::new(Self { stream, place, time_ns: AtomicU64::new(0), waiters: Mutex::new(Vec::new()) })
+        Arc::new(Self {
+            stream,
+            place,
+            time_ns: AtomicU64::new(0),
+            failure: OnceLock::new(),
+            waiters: Mutex::new(Vec::new()),
+        })
     }
 
     pub(crate) fn time_ns(&self) -> Option<u64> {
@@ -38,8 +47,24 @@ impl Record {
         true
     }
 
-    /// Stores the time at which the stream passes the record.
-    pub(in crate::executor) fn pass(&self, now_ns: u64) {
+    /// Returns the failure that the stream had when it passed the record.
+    pub(crate) fn failure(&self) -> Option<&Error> {
+        self.failure.get()
+    }
+
+    /// Gives the failure to a stream that waited for the record: what it computes from the results would be wrong.
+    pub(in crate::executor) fn hand_on_failure(&self, to: &dyn Progress) {
+        if let Some(failure) = self.failure() {
+            to.fail(failure.clone());
+        }
+    }
+
+    /// Stores the time at which the stream passes the record, and its failure.
+    pub(in crate::executor) fn pass(&self, now_ns: u64, failure: Option<Error>) {
+        if let Some(failure) = failure {
+            // A stream passes a record once.
+            let _ = self.failure.set(failure);
+        }
         self.time_ns.store(now_ns, Ordering::Release);
     }
 
@@ -47,6 +72,7 @@ impl Record {
     pub(in crate::executor) fn resume_waiters(&self) {
         let waiting = std::mem::take(&mut *self.waiters.lock());
         for stream in waiting {
+            self.hand_on_failure(&*stream);
             stream.resume();
         }
     }

@@ -1,0 +1,257 @@
+"""Programs that several processes run at once: `python collective_programs.py PROGRAM`.
+
+Each checks its own results: a process knows what the others contribute.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+from functools import reduce
+from pathlib import Path
+from typing import Any, Callable
+
+import numpy as np
+import paddle
+import paddle.distributed as dist
+from numpy.typing import NDArray
+
+TYPES = ["bool", "uint8", "int8", "int32", "int64", "float16", "bfloat16", "float32", "float64"]
+"""The types that PaddlePaddle's collectives accept: it cannot split tensors of others."""
+
+REDUCTIONS: dict[str, Callable[[Any, Any], Any]] = {
+    "SUM": np.add,
+    "PROD": np.multiply,
+    "MAX": np.maximum,
+    "MIN": np.minimum,
+}
+
+
+def contribution(rank: int, dtype: str, count: int = 6) -> NDArray[Any]:
+    """Returns the elements that a rank contributes: small whole numbers, whose sums and products are exact."""
+    numbers = (np.arange(count) * 3 + rank * 5) % 4
+    if dtype == "bool":
+        return numbers % 2 == 1
+    return numbers.astype("float32" if dtype == "bfloat16" else dtype)
+
+
+def tensor(values: NDArray[Any], dtype: str) -> paddle.Tensor:
+    """Returns a tensor of a type that NumPy may lack."""
+    return paddle.to_tensor(values).astype(dtype)
+
+
+def equals(what: str, got: paddle.Tensor, expected: NDArray[Any]) -> None:
+    """Fails unless a tensor has exactly these elements."""
+    found = got.astype("float32").numpy() if got.dtype == paddle.bfloat16 else got.numpy()
+    assert np.array_equal(found, expected), f"{what}: {found} and not {expected}"
+
+
+def operations() -> None:
+    """Checks each collective, for each type and reduction."""
+    rank, size = dist.get_rank(), dist.get_world_size()
+    checks = 0
+    for dtype in TYPES:
+        own = contribution(rank, dtype)
+        everyone = [contribution(other, dtype) for other in range(size)]
+        for name, combine in REDUCTIONS.items():
+            op = getattr(dist.ReduceOp, name)
+            expected = reduce(combine, everyone)
+            x = tensor(own, dtype)
+            dist.all_reduce(x, op)
+            equals(f"all_reduce {name} {dtype}", x, expected)
+            x = tensor(own, dtype)
+            dist.reduce(x, dst=size - 1, op=op)
+            if rank == size - 1:
+                equals(f"reduce {name} {dtype}", x, expected)
+            parts = [[contribution(other + part, dtype) for part in range(size)] for other in range(size)]
+            x = tensor(own, dtype)
+            dist.reduce_scatter(x, [tensor(part, dtype) for part in parts[rank]], op)
+            equals(f"reduce_scatter {name} {dtype}", x, reduce(combine, [row[rank] for row in parts]))
+            checks += 3
+        x = tensor(own, dtype)
+        dist.broadcast(x, src=1)
+        equals(f"broadcast {dtype}", x, everyone[1])
+        gathered: list[paddle.Tensor] = []
+        dist.all_gather(gathered, tensor(own, dtype))
+        for other, x in enumerate(gathered):
+            equals(f"all_gather {dtype}", x, everyone[other])
+        x = tensor(own, dtype)
+        parts_of_root = [tensor(contribution(part + 1, dtype), dtype) for part in range(size)]
+        dist.scatter(x, parts_of_root if rank == 0 else None, src=0)
+        equals(f"scatter {dtype}", x, contribution(rank + 1, dtype))
+        if rank % 2 == 0:
+            dist.send(tensor(own, dtype), dst=rank + 1)
+        else:
+            x = tensor(own, dtype)
+            dist.recv(x, src=rank - 1)
+            equals(f"send {dtype}", x, everyone[rank - 1])
+        received: list[paddle.Tensor] = []
+        dist.alltoall(received, [tensor(contribution(rank + 2 * to, dtype), dtype) for to in range(size)])
+        for other, x in enumerate(received):
+            equals(f"alltoall {dtype}", x, contribution(other + 2 * rank, dtype))
+        checks += 5
+    dist.barrier()
+    print(f"{checks} checks")
+
+
+def large() -> None:
+    """Checks buffers of several segments, and none."""
+    rank, size = dist.get_rank(), dist.get_world_size()
+    count = 3 * 2**20 + 7
+    x = paddle.to_tensor(np.full(count, rank + 1, "float32"))
+    dist.all_reduce(x)
+    total = size * (size + 1) / 2
+    assert float(x.min()) == float(x.max()) == total
+    part = paddle.zeros([2**20], "float32")
+    whole = paddle.to_tensor(np.repeat(np.arange(size), 2**20).astype("float32") * (rank + 1))
+    dist.stream.reduce_scatter(part, whole)
+    assert float(part.min()) == float(part.max()) == total * rank
+
+
+def network() -> paddle.nn.Layer:
+    """Returns a small network, the same in each process."""
+    paddle.seed(3)
+    return paddle.nn.Sequential(paddle.nn.Linear(8, 16), paddle.nn.ReLU(), paddle.nn.Linear(16, 4))
+
+
+def train(model: Any, optimizer: Any, batches: list[NDArray[Any]]) -> list[float]:
+    """Trains on batches, and returns the losses."""
+    losses = []
+    for batch in batches:
+        loss = (model(paddle.to_tensor(batch)) ** 2).mean()
+        loss.backward()
+        optimizer.step()
+        optimizer.clear_grad()
+        losses.append(float(loss))
+    return losses
+
+
+def batches(rows: int) -> list[NDArray[Any]]:
+    """Returns the batches of all processes together."""
+    generator = np.random.default_rng(0)
+    return [generator.standard_normal((rows, 8)).astype("float32") for _ in range(6)]
+
+
+def same_weights(one: paddle.nn.Layer, other: paddle.nn.Layer) -> None:
+    """Fails unless two networks have nearly the same weights."""
+    for a, b in zip(one.parameters(), other.parameters()):
+        np.testing.assert_allclose(a.numpy(), b.numpy(), rtol=2e-4, atol=2e-5)
+
+
+def data_parallel(kind: str) -> None:
+    """Trains on a share of each batch, and compares with one process that has the whole batch."""
+    rank, size = dist.get_rank(), dist.get_world_size()
+    whole = batches(4 * size)
+    share = [batch[4 * rank : 4 * rank + 4] for batch in whole]
+    alone, shared = network(), network()
+    expected = train(alone, paddle.optimizer.Adam(0.01, parameters=alone.parameters()), whole)
+    optimizer = paddle.optimizer.Adam(0.01, parameters=shared.parameters())
+    if kind == "fleet":
+        from paddle.distributed import fleet
+
+        fleet.init(is_collective=True)
+        model, optimizer = fleet.distributed_model(shared), fleet.distributed_optimizer(optimizer)
+    else:
+        model = paddle.DataParallel(shared)
+    losses = paddle.to_tensor(train(model, optimizer, share))
+    dist.all_reduce(losses)
+    np.testing.assert_allclose(losses.numpy() / size, expected, rtol=2e-4)
+    same_weights(alone, shared)
+
+
+def sharding(level: str) -> None:
+    """Trains with gradients, weights and the optimizer's state shared out, and compares with one process."""
+    rank, size = dist.get_rank(), dist.get_world_size()
+    whole = batches(4 * size)
+    share = [batch[4 * rank : 4 * rank + 4] for batch in whole]
+    alone, shared = network(), network()
+    expected = train(alone, paddle.optimizer.Adam(0.01, parameters=alone.parameters()), whole)
+    optimizer = paddle.optimizer.Adam(0.01, parameters=shared.parameters())
+    from paddle.distributed import fleet
+
+    fleet.init(is_collective=True)
+    model, optimizer, _ = dist.sharding.group_sharded_parallel(shared, optimizer, level)
+    losses = paddle.to_tensor(train(model, optimizer, share))
+    dist.all_reduce(losses)
+    np.testing.assert_allclose(losses.numpy() / size, expected, rtol=2e-4)
+
+
+def groups() -> None:
+    """Makes groups of some processes, which work at the same time, and destroys them."""
+    rank, size = dist.get_rank(), dist.get_world_size()
+    pairs = [dist.new_group([first, second]) for first in range(size) for second in range(first + 1, size)]
+    for _ in range(20):
+        for pair in pairs:
+            if rank in pair.ranks:
+                x = paddle.to_tensor([float(rank)])
+                dist.all_reduce(x, group=pair)
+                assert x.item() == sum(pair.ranks), (rank, pair.ranks, x.item())
+    for pair in pairs:
+        if rank in pair.ranks:
+            dist.destroy_process_group(pair)
+
+
+def open_things() -> tuple[int, int]:
+    """Returns the numbers of threads and open files of this process."""
+    return len(list(Path("/proc/self/task").iterdir())), len(list(Path("/proc/self/fd").iterdir()))
+
+
+def many_groups() -> None:
+    """Makes and destroys groups; nothing of them may stay."""
+    members = list(range(dist.get_world_size()))
+    numbers = []
+    for turn in range(100):
+        group = dist.new_group(members)
+        x = paddle.to_tensor([1.0])
+        dist.all_reduce(x, group=group)
+        assert x.item() == len(members)
+        dist.barrier()
+        dist.destroy_process_group(group)
+        del group
+        if turn in (49, 99):
+            dist.barrier()
+            time.sleep(0.2)
+            numbers.append(open_things())
+    print(numbers)
+
+
+def member_fails(how: str) -> None:
+    """Lets a rank end, stop or stay away; the others get an error, and a new group of them works."""
+    rank, size = dist.get_rank(), dist.get_world_size()
+    rest = [other for other in range(size) if other != 1]
+    group = dist.new_group(rest)
+    x = paddle.to_tensor([1.0])
+    dist.all_reduce(x)
+    assert x.item() == size
+    if rank == 1:
+        if how == "absent":
+            time.sleep(30)
+            os._exit(0)
+        os.kill(os.getpid(), signal.SIGKILL if how == "killed" else signal.SIGSTOP)
+    begun = time.monotonic()
+    try:
+        dist.all_reduce(x)
+        x.numpy()
+        raise AssertionError("the collective succeeded without a member")
+    except (OSError, RuntimeError, ValueError) as error:
+        print("failed:", type(error).__name__, round(time.monotonic() - begun, 1))
+    x = paddle.to_tensor([2.0])
+    dist.all_reduce(x, group=group)
+    assert x.item() == 2.0 * len(rest)
+    print("the rest goes on")
+    sys.stdout.flush()
+    # The world's store may be in the process that died, and PaddlePaddle's exit would wait for it.
+    os._exit(0)
+
+
+def main() -> None:
+    """Runs the program that the first argument names."""
+    name, *arguments = sys.argv[1:]
+    dist.init_parallel_env()
+    globals()[name](*arguments)
+
+
+if __name__ == "__main__":
+    main()

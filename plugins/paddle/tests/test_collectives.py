@@ -1,0 +1,103 @@
+"""Collectives among processes: values, training, groups, and members that fail."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from processes import check, run_in
+
+
+@pytest.mark.parametrize("processes", [2, 4])
+def test_each_collective_has_numpys_results(processes: int) -> None:
+    outcomes = run_in(processes, "operations")
+    check(outcomes)
+    assert all("153 checks" in outcome.output for outcome in outcomes)
+
+
+def test_large_buffers() -> None:
+    check(run_in(2, "large"))
+
+
+@pytest.mark.parametrize("kind, processes", [("plain", 2), ("plain", 4), ("fleet", 2)])
+def test_data_parallel_training_equals_one_process(kind: str, processes: int) -> None:
+    check(run_in(processes, "data_parallel", kind))
+
+
+@pytest.mark.parametrize("level", ["os", "os_g", "p_g_os"])
+def test_sharded_training_equals_one_process(level: str) -> None:
+    check(run_in(2, "sharding", level))
+
+
+def test_groups_of_some_processes_work_at_the_same_time() -> None:
+    check(run_in(3, "groups"))
+
+
+@pytest.mark.parametrize(
+    "how, limit, cause",
+    [
+        ("killed", "60", "the process of rank 1 has ended"),
+        ("stopped", "8", "rank 1 has not answered for"),
+        ("absent", "4", "rank 1 has not called it: it has called 1 of 2"),
+    ],
+)
+def test_a_member_that_fails_is_an_error_for_the_others(how: str, limit: str, cause: str) -> None:
+    outcomes = run_in(3, "member_fails", how, without=1, TENON_COMM_TIMEOUT=limit)
+    for rank in (0, 2):
+        outcome = outcomes[rank]
+        assert outcome.code == 0, outcome.output + outcome.errors
+        assert "failed: " in outcome.output and "the rest goes on" in outcome.output
+        assert f"all_reduce of 1 float32 (sum) failed on rank {rank} of 3: {cause}" in outcome.errors
+
+
+def run_program(text: str, folder: Path, *command: str, **variables: str) -> str:
+    """Runs a program on two devices of this process's plugin, and returns what it wrote."""
+    program = folder / "program.py"
+    program.write_text(text)
+    done = subprocess.run(
+        [sys.executable, *command, str(program)],
+        env={**os.environ, "TENON_CPU_DEVICES": "2", **variables},
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    logs = "".join(log.read_text() for log in sorted(folder.glob("log/workerlog.*")))
+    assert done.returncode == 0, done.stdout + done.stderr + logs
+    return done.stdout + logs
+
+
+SUM = """
+import paddle
+import paddle.distributed as dist
+
+def main():
+    dist.init_parallel_env()
+    x = paddle.to_tensor([dist.get_rank() + 1.0])
+    dist.all_reduce(x)
+    print("rank", dist.get_rank(), "on", paddle.device.get_device(), "has", x.tolist(), flush=True)
+
+if __name__ == "__main__":
+"""
+
+
+def test_the_launcher_starts_a_process_for_each_device(tmp_path: Path) -> None:
+    launcher = ["-m", "paddle.distributed.launch", "--devices", "0,1", "--log_dir", "log"]
+    output = run_program(SUM + "    main()\n", tmp_path, *launcher)
+    assert "rank 0 on CustomCPU:0 has [3.0]" in output and "rank 1 on CustomCPU:1 has [3.0]" in output
+
+
+def test_spawn_starts_a_process_for_each_device(tmp_path: Path) -> None:
+    # Without the variable, PaddlePaddle takes the backend of CPUs.
+    program = SUM + "    dist.spawn(main, nprocs=2)\n"
+    output = run_program(program, tmp_path, PADDLE_DISTRI_BACKEND="xccl")
+    assert output.count("has [3.0]") == 2
+
+
+def test_run_check_works_with_two_devices(tmp_path: Path) -> None:
+    program = "import paddle\nif __name__ == '__main__':\n    paddle.utils.run_check()\n"
+    assert "PaddlePaddle works well on 2 CustomCPUs." in run_program(program, tmp_path)
