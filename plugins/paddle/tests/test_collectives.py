@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from processes import check, run_in
+from launch import check, run_in
 
 
 @pytest.mark.parametrize("processes", [2, 4])

@@ -257,7 +257,10 @@ tenon_gloo_status tenon_gloo_all_reduce(tenon_gloo_mesh mesh, void* input, void*
     auto& all = options.impl_;
     all.context = of.context;
     all.timeout = of.context->timeout_;
-    all.in.push_back(buffer(of, input, count * element_size));
+    // Without an input, the output is the input.
+    if (input != output) {
+      all.in.push_back(buffer(of, input, count * element_size));
+    }
     all.out.push_back(buffer(of, output, count * element_size));
     all.elements = count;
     all.elementSize = element_size;

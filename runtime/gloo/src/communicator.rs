@@ -1,8 +1,9 @@
 //! Operations in the order of streams: a thread runs them, one call after the other.
 
 use std::any::Any;
-use std::cell::RefCell;
+use std::cell::Cell;
 use std::collections::VecDeque;
+use std::ptr;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
@@ -108,18 +109,29 @@ struct Collected {
 }
 
 thread_local! {
-    /// The groups of calls that the thread has open, and what they have collected.
-    static BRACKET: RefCell<Bracket> = const { RefCell::new(Bracket { depth: 0, collected: Vec::new() }) };
+    /// The groups of calls that the thread has open, and what they have collected; null if none is open. It has no
+    /// destructor on purpose: one would be registered with the C library, and would prevent the unloading of a plugin.
+    static BRACKET: Cell<*mut Bracket> = const { Cell::new(ptr::null_mut()) };
 }
 
+#[derive(Default)]
 struct Bracket {
     depth: usize,
     collected: Vec<Collected>,
 }
 
+/// Calls `body` with the group of calls that the thread has open.
+fn with_bracket<R>(body: impl FnOnce(Option<&mut Bracket>) -> R) -> R {
+    // SAFETY: the pointer is null, or came from `start_bracket` on this thread, and `body` opens and closes no bracket.
+    body(unsafe { BRACKET.get().as_mut() })
+}
+
 /// Opens a group of calls in this thread: messages in it are under way at once.
 pub fn start_bracket() {
-    BRACKET.with_borrow_mut(|bracket| bracket.depth += 1);
+    if BRACKET.get().is_null() {
+        BRACKET.set(Box::into_raw(Box::default()));
+    }
+    with_bracket(|bracket| bracket.into_iter().for_each(|bracket| bracket.depth += 1));
 }
 
 /// Closes a group of calls in this thread. The outermost one queues what was called.
@@ -127,11 +139,17 @@ pub fn start_bracket() {
 /// # Errors
 /// If none is open, or a stream takes no more work.
 pub fn end_bracket() -> Result<()> {
-    let collected = BRACKET.with_borrow_mut(|bracket| {
-        bracket.depth = bracket.depth.checked_sub(1)?;
-        Some(if bracket.depth == 0 { std::mem::take(&mut bracket.collected) } else { Vec::new() })
+    let depth = with_bracket(|bracket| {
+        let bracket = bracket?;
+        bracket.depth -= 1;
+        Some(bracket.depth)
     });
-    queue_call(collected.ok_or(Error::NoBracket)?)
+    if depth.ok_or(Error::NoBracket)? > 0 {
+        return Ok(());
+    }
+    // SAFETY: not null, since a bracket was open; `start_bracket` made it from a box, and nothing else refers to it.
+    let bracket = unsafe { Box::from_raw(BRACKET.replace(ptr::null_mut())) };
+    queue_call(bracket.collected)
 }
 
 /// Queues a call: one entry for each communicator, and what each stream does in it.
@@ -158,9 +176,9 @@ fn queue_call(collected: Vec<Collected>) -> Result<()> {
 }
 
 impl Queue {
+    /// Adds a call. The thread need not know yet: it waits for the tickets of the call.
     fn push(&self, turns: Vec<Arc<Turn>>) {
         self.state.lock().calls.push_back(turns);
-        self.changed.notify_all();
     }
 
     /// Waits for the first call until all its streams have come to it. Returns none when the queue is closed.
@@ -277,19 +295,19 @@ impl Communicator {
             return Err(Error::Forked);
         }
         operation.check(self.size)?;
-        let single = BRACKET.with_borrow_mut(|bracket| {
-            let same = |one: &&mut Collected| Arc::ptr_eq(&one.queue, &self.queue) && one.stream == stream;
-            if let Some(known) = bracket.collected.iter_mut().find(same) {
-                known.operations.push(operation);
-                known.memory.push(memory);
-                return None;
+        let queue = self.queue.clone();
+        let one = Collected { queue, stream, operations: vec![operation], memory: vec![memory], launch };
+        let single = with_bracket(|bracket| {
+            let Some(bracket) = bracket else { return Some(one) };
+            let same =
+                |known: &&mut Collected| Arc::ptr_eq(&known.queue, &one.queue) && known.stream == stream;
+            match bracket.collected.iter_mut().find(same) {
+                Some(known) => {
+                    known.operations.extend(one.operations);
+                    known.memory.extend(one.memory);
+                }
+                None => bracket.collected.push(one),
             }
-            let queue = self.queue.clone();
-            let one = Collected { queue, stream, operations: vec![operation], memory: vec![memory], launch };
-            if bracket.depth == 0 {
-                return Some(one);
-            }
-            bracket.collected.push(one);
             None
         });
         queue_call(single.into_iter().collect())

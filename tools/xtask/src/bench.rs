@@ -11,9 +11,9 @@ use crate::sdk;
 /// Options of `cargo xtask bench`.
 #[derive(Args)]
 pub struct Options {
-    /// Run one benchmark only: `table`, `guard`, `streams`, `memory`, `call`, `load`, `layers`, `pool`, `formulas`, `codegen`, `python`, `diopi`, `peak`, `paddle`, `processes` or `timeline`
+    /// Run one benchmark only: `table`, `guard`, `streams`, `memory`, `call`, `load`, `layers`, `pool`, `formulas`, `codegen`, `python`, `diopi`, `peak`, `paddle`, `collectives`, `processes` or `timeline`
     name: Option<String>,
-    /// Arguments for the benchmark `diopi`, `paddle`, `processes` or `timeline`; `-- --help` lists them
+    /// Arguments for the benchmark `diopi`, `paddle`, `collectives`, `processes` or `timeline`; `-- --help` lists them
     #[arg(last = true)]
     rest: Vec<String>,
 }
@@ -48,8 +48,12 @@ pub fn run(options: &Options) -> Result<(), Failure> {
     if options.name.as_deref().is_none_or(|wanted| wanted == "peak") {
         paddle::bench_peak()?;
     }
-    for (name, script) in [("paddle", "bench.py"), ("processes", "processes.py"), ("timeline", "timeline.py")]
-    {
+    for (name, script) in [
+        ("paddle", "bench.py"),
+        ("collectives", "collectives.py"),
+        ("processes", "processes.py"),
+        ("timeline", "timeline.py"),
+    ] {
         if options.name.as_deref().is_none_or(|wanted| wanted == name) {
             paddle::bench(script, &options.rest)?;
         }

@@ -13,14 +13,18 @@ pub(crate) struct InsideWork {
 /// Marks the thread, until dropped, as running the work that is left after a shutdown.
 pub(crate) struct Settling(());
 
+/// Marks the thread, until dropped, as passing the records of a stream that it resumed.
+pub(crate) struct Passing(());
+
 #[cfg(not(loom))]
 mod imp {
-    use super::{InsideWork, Settling};
+    use super::{InsideWork, Passing, Settling};
     use std::cell::Cell;
 
     thread_local! {
         static INSIDE: Cell<bool> = const { Cell::new(false) };
         static SETTLING: Cell<bool> = const { Cell::new(false) };
+        static PASSING: Cell<bool> = const { Cell::new(false) };
     }
 
     pub(crate) fn enter() -> InsideWork {
@@ -34,6 +38,17 @@ mod imp {
     /// Marks the thread. Returns `None` if it is marked already.
     pub(crate) fn settle() -> Option<Settling> {
         (!SETTLING.replace(true)).then_some(Settling(()))
+    }
+
+    /// Marks the thread. Returns `None` if it is marked already: a chain of streams must not become a recursion.
+    pub(crate) fn pass_records() -> Option<Passing> {
+        (!PASSING.replace(true)).then_some(Passing(()))
+    }
+
+    impl Drop for Passing {
+        fn drop(&mut self) {
+            PASSING.set(false);
+        }
     }
 
     impl Drop for InsideWork {
@@ -52,10 +67,14 @@ mod imp {
 /// The model checker runs all its threads on one system thread, so a thread-local cannot tell them apart.
 #[cfg(loom)]
 mod imp {
-    use super::{InsideWork, Settling};
+    use super::{InsideWork, Passing, Settling};
 
     pub(crate) fn enter() -> InsideWork {
         InsideWork {}
+    }
+
+    pub(crate) fn pass_records() -> Option<Passing> {
+        Some(Passing(()))
     }
 
     pub(crate) fn settle() -> Option<Settling> {
@@ -67,4 +86,4 @@ mod imp {
     }
 }
 
-pub(crate) use imp::{enter, is_inside, settle};
+pub(crate) use imp::{enter, is_inside, pass_records, settle};

@@ -1,5 +1,6 @@
 //! The stream: a queue of work, a phase, and a count of what is done.
 
+use super::context;
 use super::event::{EventState, Mark};
 use super::progress::Progress;
 use super::work::Work;
@@ -366,7 +367,14 @@ impl Progress for StreamState {
         let mut inbox = self.inbox.lock();
         debug_assert_eq!(inbox.phase, Phase::Parked);
         if std::mem::take(&mut inbox.rest) || !inbox.queue.is_empty() {
-            self.list(inbox);
+            match context::pass_records() {
+                Some(_passing) => {
+                    inbox.phase = Phase::Running;
+                    drop(inbox);
+                    self.pass_records();
+                }
+                None => self.list(inbox),
+            }
         } else {
             inbox.phase = Phase::Idle;
             self.load.leave();

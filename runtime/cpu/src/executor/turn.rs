@@ -4,6 +4,7 @@ use super::context;
 use super::progress::Progress;
 use super::stream::{Batch, Inbox, Phase, StreamState};
 use super::work::Work;
+use super::work::record::Record;
 use crate::sync::{MutexGuard, Ordering, hint};
 use std::sync::Arc;
 
@@ -56,11 +57,7 @@ impl StreamState {
                     start(self.clone());
                     return;
                 }
-                Work::Record(record) => {
-                    record.pass(self.shared.clock.now_ns(), self.failure());
-                    self.complete_one();
-                    record.resume_waiters();
-                }
+                Work::Record(record) => self.pass_record(&record),
                 work => {
                     work.execute(&self.shared, &**self);
                     self.complete_one();
@@ -82,6 +79,34 @@ impl StreamState {
                 return;
             }
         }
+    }
+
+    /// Passes the records at the front of the queued work, and lists the stream if there is other work.
+    ///
+    /// What resumes a stream does this: a stream that waits for an event of it goes on without another thread.
+    pub(super) fn pass_records(self: &Arc<Self>) {
+        let mut batch = self.batch.lock();
+        loop {
+            if batch.is_empty() && !self.refill(&mut batch, false) {
+                return;
+            }
+            match batch.pop_front() {
+                Some(Work::Record(record)) => self.pass_record(&record),
+                other => {
+                    if let Some(other) = other {
+                        batch.push_front(other);
+                    }
+                    self.end_turn(batch);
+                    return;
+                }
+            }
+        }
+    }
+
+    fn pass_record(&self, record: &Record) {
+        record.pass(self.shared.clock.now_ns(), self.failure());
+        self.complete_one();
+        record.resume_waiters();
     }
 
     /// Takes the work of the inbox. If there is none, the stream becomes idle.

@@ -34,11 +34,11 @@ def free_ports(count: int) -> list[int]:
     return ports
 
 
-def environment(rank: int, endpoints: list[str], **more: str) -> dict[str, str]:
+def environment(rank: int, endpoints: list[str], backend: str = "xccl", **more: str) -> dict[str, str]:
     """Returns the environment of one process, as a launcher sets it."""
     return {
         **os.environ,
-        "PADDLE_DISTRI_BACKEND": "xccl",
+        "PADDLE_DISTRI_BACKEND": backend,
         "PADDLE_XCCL_BACKEND": DEVICE,
         f"FLAGS_selected_{DEVICE}s": "0",
         "PADDLE_MASTER": endpoints[0],
@@ -52,16 +52,30 @@ def environment(rank: int, endpoints: list[str], **more: str) -> dict[str, str]:
     }
 
 
-def run_in(processes: int, program: str, *arguments: str, without: int = -1, **more: str) -> list[Outcome]:
+def run_in(
+    processes: int,
+    program: str,
+    *arguments: str,
+    without: int = -1,
+    backend: str = "xccl",
+    **more: str,
+) -> list[Outcome]:
     """Runs a program of `collective_programs.py` in several processes.
 
     Returns the outcomes in the order of the ranks. The rank `without` is killed when the others have ended.
     """
+    return run_file(processes, PROGRAMS, program, *arguments, without=without, backend=backend, **more)
+
+
+def run_file(
+    processes: int, file: Path, *arguments: str, without: int = -1, backend: str = "xccl", **more: str
+) -> list[Outcome]:
+    """Runs a Python file in several processes, as `run_in` does."""
     endpoints = [f"127.0.0.1:{port}" for port in free_ports(processes)]
     running = [
         subprocess.Popen(
-            [sys.executable, str(PROGRAMS), program, *arguments],
-            env=environment(rank, endpoints, **more),
+            [sys.executable, str(file), *arguments],
+            env=environment(rank, endpoints, backend, **more),
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
