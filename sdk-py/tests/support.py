@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import subprocess
 import sys
@@ -11,6 +12,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 import tenon
 from tenon._native import functions
 
@@ -19,6 +22,18 @@ FUNCTIONS = sum(f"_{name}" in vars(functions) for name in vars(functions))
 
 PATIENCE = 120
 """Seconds after which a test is considered hung. No result depends on the exact value."""
+
+
+def _has_gloo() -> bool:
+    try:
+        ctypes.CDLL("libgloo.so.0")
+    except OSError:
+        return False
+    return True
+
+
+needs_gloo = pytest.mark.skipif(not _has_gloo(), reason="needs gloo: apt-get install libgloo0")
+"""Marks a test of collectives."""
 
 
 class Gate:

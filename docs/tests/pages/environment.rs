@@ -7,10 +7,11 @@ use std::path::Path;
 use crate::page::{read, root};
 
 /// The folders and files that are searched. Tests, benchmarks and `xtask` have variables of their own.
-const SOURCES: [&str; 13] = [
+const SOURCES: [&str; 14] = [
     "plugins/paddle/src",
     "plugins/paddle-layers/src",
     "runtime/cpu/src",
+    "runtime/gloo/src",
     "runtime/lapack/src",
     "runtime/cpu-operators/src/onednn",
     "sdk-c/acl/src",

@@ -18,8 +18,13 @@ import paddle
 import paddle.distributed as dist
 from numpy.typing import NDArray
 
-TYPES = ["bool", "uint8", "int8", "int32", "int64", "float16", "bfloat16", "float32", "float64"]
+from host import RELEASE
+
+TYPES = ["uint8", "int8", "int32", "int64", "float16", "bfloat16", "float32", "float64"]
 """The types that PaddlePaddle's collectives accept: it cannot split tensors of others."""
+
+if RELEASE >= (3, 0):
+    TYPES.append("bool")
 
 REDUCTIONS: dict[str, Callable[[Any, Any], Any]] = {
     "SUM": np.add,

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from host import DEVICE
 from launch import check, run_in
 
 
@@ -16,7 +17,7 @@ from launch import check, run_in
 def test_each_collective_has_numpys_results(processes: int) -> None:
     outcomes = run_in(processes, "operations")
     check(outcomes)
-    assert all("153 checks" in outcome.output for outcome in outcomes)
+    assert len({outcome.output for outcome in outcomes}) == 1, "each process makes the same checks"
 
 
 def test_large_buffers() -> None:
@@ -60,7 +61,8 @@ def run_program(text: str, folder: Path, *command: str, **variables: str) -> str
     program.write_text(text)
     done = subprocess.run(
         [sys.executable, *command, str(program)],
-        env={**os.environ, "TENON_CPU_DEVICES": "2", **variables},
+        # Releases before 3.3 do not find out the type.
+        env={**os.environ, "TENON_CPU_DEVICES": "2", "PADDLE_XCCL_BACKEND": DEVICE, **variables},
         cwd=folder,
         capture_output=True,
         text=True,

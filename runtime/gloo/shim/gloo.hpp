@@ -16,6 +16,10 @@
 #include <string>
 #include <vector>
 
+#ifndef __GLIBCXX__
+#error "gloo is built with libstdc++, and its functions take classes of that library"
+#endif
+
 namespace gloo {
 
 namespace transport {

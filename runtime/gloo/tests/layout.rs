@@ -23,6 +23,14 @@ fn layout(defines: &[&str]) -> String {
 
 #[test]
 fn the_declarations_of_the_shim_have_the_layout_of_the_headers() {
+    if !Path::new("/usr/include/gloo/context.h").exists() {
+        let test = "the_declarations_of_the_shim_have_the_layout_of_the_headers";
+        assert!(
+            tenon_testing::leave_out("libgloo.so.0", test),
+            "there are no headers of gloo: apt-get install libgloo-dev"
+        );
+        return;
+    }
     let ours = layout(&[]);
     assert!(ours.lines().count() > 30, "{ours}");
     assert_eq!(ours, layout(&["-DGLOO_HEADERS"]));

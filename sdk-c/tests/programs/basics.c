@@ -89,8 +89,9 @@ static void mistakes_are_told(tenon_device device) {
   OK(tenon_plugin_find(NULL, &plugin));
   GIVES(TENON_BUSY, tenon_initialize(plugin));
   GIVES(TENON_BUSY, tenon_finalize(plugin));
-  size_t size;
-  GIVES(TENON_UNSUPPORTED, tenon_xccl_get_unique_id_size(plugin, &size));
+  char properties[4096];
+  GIVES(TENON_UNSUPPORTED, tenon_get_device_properties(device, properties));
+  CHECK(strstr(tenon_error_text(), "get_device_properties") != NULL);
   GIVES(TENON_NOT_FOUND, tenon_device_open("no such type", 0, &device));
   CHECK(strstr(tenon_error_text(), "`cpu`") != NULL);
   GIVES(TENON_NOT_FOUND, tenon_device_open("cpu", 1000, &device));

@@ -17,3 +17,20 @@ pub fn leave_out(missing: &str, test: &str) -> bool {
     writeln!(file, "{missing}\t{test}").expect("the file can be written");
     true
 }
+
+/// Returns true if the process can load gloo. Otherwise the calling test ends, and is added to the list of skipped tests.
+///
+/// # Panics
+/// If tests must not be skipped.
+#[must_use = "a test cannot run without the library"]
+pub fn has_gloo() -> bool {
+    // SAFETY: the name is NUL-terminated. Initialisers of libraries have no preconditions.
+    let is_here = unsafe { !libc::dlopen(c"libgloo.so.0".as_ptr(), libc::RTLD_NOW).is_null() };
+    let thread = std::thread::current();
+    let test = thread.name().unwrap_or("a test of collectives");
+    assert!(
+        is_here || leave_out("libgloo.so.0", test),
+        "there is no libgloo.so.0; on Debian and Ubuntu: apt-get install libgloo0 libgloo-dev"
+    );
+    is_here
+}

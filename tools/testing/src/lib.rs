@@ -7,7 +7,7 @@ mod program;
 #[cfg(feature = "stub-device")]
 mod stub_device;
 
-pub use left_out::leave_out;
+pub use left_out::{has_gloo, leave_out};
 pub use pipe::make_pipe;
 pub use processor::{processor_time, processor_time_of_children};
 pub use program::install;

@@ -25,13 +25,16 @@ pub struct Release {
     pub beside: &'static [&'static str],
 }
 
+/// What `fleet` needs before 3.3: it reads a member of messages that protobuf 7 does not have.
+const OLDER_PROTOBUF: &str = "protobuf<7";
+
 /// One version of each release in the spec, newest first.
 pub const RELEASES: &[Release] = &[
     Release { version: "3.3.1", beside: &[] },
-    Release { version: "3.2.2", beside: &[] },
-    Release { version: "3.1.1", beside: &[] },
-    Release { version: "3.0.0", beside: &[] },
-    Release { version: "2.6.2", beside: &["numpy<2", "setuptools"] },
+    Release { version: "3.2.2", beside: &[OLDER_PROTOBUF] },
+    Release { version: "3.1.1", beside: &[OLDER_PROTOBUF] },
+    Release { version: "3.0.0", beside: &[OLDER_PROTOBUF] },
+    Release { version: "2.6.2", beside: &["numpy<2", "setuptools", OLDER_PROTOBUF] },
 ];
 
 /// Returns the wheel of a version. Downloads it from PyPI unless an earlier run did.

@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 use crate::failure::{Failure, at};
 use crate::process::{Step, step};
 use crate::project;
-use crate::tools::{Source, Start, TOOLS, Tool, system_python};
+use crate::tools::{TOOLS, system_python};
 
 /// The requirements, and programs that exist on any Linux. None of the optional tools is among them.
 const PROGRAMS: &str = "git cargo rustc rustdoc cc c++ gcc g++ as ld ar nm ranlib strip readelf objcopy \
@@ -80,10 +80,7 @@ fn hello(machine: &Machine, readme: &str) -> Result<(), Failure> {
 
 /// Fails if the list contains an installed tool that is not a requirement.
 fn holds_no_tools(list: &str) -> Result<(), Failure> {
-    // A library is not searched for on the `PATH`, so that it cannot be hidden.
-    let is_hidden =
-        |tool: &&Tool| !matches!(tool.source, Source::Machine(_) | Source::Pypi(_, Start::Library(_)));
-    for tool in TOOLS.iter().filter(is_hidden) {
+    for tool in TOOLS.iter().filter(|tool| tool.is_optional_program()) {
         let line = list.lines().find(|line| line.split_whitespace().next() == Some(tool.name));
         if line.is_none_or(|line| line.contains(" installed")) {
             return Err(Failure::Wrong(format!(
@@ -215,10 +212,7 @@ mod tests {
 
     #[test]
     fn programs_contain_no_optional_tool() {
-        // A library is not searched for on the `PATH`, so that it cannot be hidden.
-        let is_hidden =
-            |tool: &&Tool| !matches!(tool.source, Source::Machine(_) | Source::Pypi(_, Start::Library(_)));
-        for tool in TOOLS.iter().filter(is_hidden) {
+        for tool in TOOLS.iter().filter(|tool| tool.is_optional_program()) {
             assert!(PROGRAMS.split_whitespace().all(|name| name != tool.name), "{}", tool.name);
         }
     }

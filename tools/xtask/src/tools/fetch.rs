@@ -41,7 +41,7 @@ pub fn fetch(survey: &Survey) -> Result<(), Failure> {
                 let packages = step(venv.python()).args(["-c", code]).read()?;
                 symlink(Path::new(packages.trim()).join(path), &place).map_err(at(&place))?;
             }
-            Source::Machine(_) | Source::System => {}
+            Source::Machine(_) | Source::System | Source::SystemLibrary => {}
         }
     }
     Ok(())

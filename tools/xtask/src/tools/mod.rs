@@ -29,6 +29,8 @@ pub enum Source {
     Pypi(&'static str, Start),
     /// Only system packages: tests that use it are skipped.
     System,
+    /// The same for a library, which a program loads.
+    SystemLibrary,
 }
 
 /// The way in which a fetched program is started.
@@ -39,6 +41,16 @@ pub enum Start {
     Zig(&'static str),
     /// It is a library, which a program loads. The package has it at this path.
     Library(&'static str),
+}
+
+impl Tool {
+    /// Returns true for a program that can be hidden from the tests. A library is not searched for on the `PATH`.
+    pub fn is_optional_program(&self) -> bool {
+        !matches!(
+            self.source,
+            Source::Machine(_) | Source::Pypi(_, Start::Library(_)) | Source::SystemLibrary
+        )
+    }
 }
 
 /// All tools. A tool in this table is checked, fetched and reported automatically.
@@ -93,6 +105,13 @@ pub const TOOLS: &[Tool] = &[
         used_by: "drafts of specs from C headers",
     },
     Tool {
+        name: GLOO,
+        alternative: None,
+        source: Source::SystemLibrary,
+        install: "apt-get install libgloo0 libgloo-dev",
+        used_by: "collectives of programs without PaddlePaddle",
+    },
+    Tool {
         name: "make",
         alternative: None,
         source: Source::System,
@@ -110,6 +129,9 @@ pub const TOOLS: &[Tool] = &[
 
 /// The library that reads C headers.
 pub const LIBCLANG: &str = "libclang.so";
+
+/// The library that computes collectives.
+const GLOO: &str = "libgloo.so.0";
 
 /// The PyPI package that contains a complete clang.
 const ZIG: &str = "ziglang>=0.13";

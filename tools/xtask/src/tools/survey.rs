@@ -66,7 +66,7 @@ fn state(tool: &Tool) -> State {
         Source::Machine(probe) if probe() => State::Here,
         Source::Machine(_) => State::Missing,
         _ if is_here(tool) => State::Here,
-        Source::System => State::Missing,
+        Source::System | Source::SystemLibrary => State::Missing,
         Source::Pypi(..) if project::fetched_tools().join(tool.name).exists() => State::Fetched,
         Source::Pypi(..) => State::ToFetch,
     }
@@ -74,7 +74,7 @@ fn state(tool: &Tool) -> State {
 
 /// Returns true if a tool is installed on the machine. Fetched tools do not count.
 fn is_here(tool: &Tool) -> bool {
-    if let Source::Pypi(_, Start::Library(_)) = tool.source {
+    if let Source::Pypi(_, Start::Library(_)) | Source::SystemLibrary = tool.source {
         return has_library(tool.name);
     }
     iter::once(tool.name).chain(tool.alternative).any(|name| succeeds(name, &["--version"], ""))
