@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from host import DEVICE
+from host import DEVICE, RELEASE
 from launch import check, run_in
 
 
@@ -31,7 +31,11 @@ def test_data_parallel_training_equals_one_process(kind: str, processes: int) ->
 
 @pytest.mark.parametrize("level", ["os", "os_g", "p_g_os"])
 def test_sharded_training_equals_one_process(level: str) -> None:
-    check(run_in(2, "sharding", level))
+    outcomes = run_in(2, "sharding", level)
+    if RELEASE < (3, 0):
+        assert all("group_sharded_parallel only support gpu and xpu" in outcome.errors for outcome in outcomes)
+    else:
+        check(outcomes)
 
 
 def test_groups_of_some_processes_work_at_the_same_time() -> None:
@@ -74,6 +78,7 @@ def run_program(text: str, folder: Path, *command: str, **variables: str) -> str
 
 
 SUM = """
+import os
 import paddle
 import paddle.distributed as dist
 
@@ -81,7 +86,8 @@ def main():
     dist.init_parallel_env()
     x = paddle.to_tensor([dist.get_rank() + 1.0])
     dist.all_reduce(x)
-    print("rank", dist.get_rank(), "on", paddle.device.get_device(), "has", x.tolist(), flush=True)
+    # Written at once: other processes write to the same pipe.
+    os.write(1, f"rank {dist.get_rank()} on {paddle.device.get_device()} has {x.tolist()}\\n".encode())
 
 if __name__ == "__main__":
 """
@@ -90,7 +96,7 @@ if __name__ == "__main__":
 def test_the_launcher_starts_a_process_for_each_device(tmp_path: Path) -> None:
     launcher = ["-m", "paddle.distributed.launch", "--devices", "0,1", "--log_dir", "log"]
     output = run_program(SUM + "    main()\n", tmp_path, *launcher)
-    assert "rank 0 on CustomCPU:0 has [3.0]" in output and "rank 1 on CustomCPU:1 has [3.0]" in output
+    assert f"rank 0 on {DEVICE}:0 has [3.0]" in output and f"rank 1 on {DEVICE}:1 has [3.0]" in output
 
 
 def test_spawn_starts_a_process_for_each_device(tmp_path: Path) -> None:
@@ -102,4 +108,4 @@ def test_spawn_starts_a_process_for_each_device(tmp_path: Path) -> None:
 
 def test_run_check_works_with_two_devices(tmp_path: Path) -> None:
     program = "import paddle\nif __name__ == '__main__':\n    paddle.utils.run_check()\n"
-    assert "PaddlePaddle works well on 2 CustomCPUs." in run_program(program, tmp_path)
+    assert f"PaddlePaddle works well on 2 {DEVICE}s." in run_program(program, tmp_path)

@@ -15,6 +15,11 @@ const WHILE_IDLE: Duration = Duration::from_secs(2);
 /// How often the server is asked for the reason of a failure, and how long.
 const AFTER_FAILURE: Duration = Duration::from_millis(50);
 const SEARCH: Duration = Duration::from_secs(2);
+/// How long after the members of lower ranks a member closes its connections.
+///
+/// If two members close theirs at the same time while messages are under way, gloo's thread may report an error of a
+/// connection twice, and then it ends the process.
+const BETWEEN_CLOSINGS: Duration = Duration::from_millis(40);
 /// A member that was silent for so long does not answer.
 const SILENT: Duration = Duration::from_secs(6);
 
@@ -43,9 +48,8 @@ struct Progress {
     running: Option<Running>,
     /// Who makes every operation fail.
     cause: Option<String>,
-    /// The last answer of the server, and the number of answers.
+    /// The last answer of the server.
     members: Vec<MemberState>,
-    answers: u64,
     /// Until when the cause of a failure is searched for.
     search: Option<Instant>,
     is_stopped: bool,
@@ -97,6 +101,11 @@ impl Watch {
         self.shared.progress.lock().running = None;
     }
 
+    /// Closes the connections after those of the members of lower ranks.
+    pub(crate) fn close_in_turn(&self) {
+        self.shared.close_in_turn();
+    }
+
     /// Finds out why the running operation failed, which waits a moment for the server. Returns the cause, if it is one
     /// of the members. From now on every operation fails.
     pub(crate) fn cause_of_failure(&self, reason: &str) -> String {
@@ -104,10 +113,7 @@ impl Watch {
         let deadline = Instant::now() + SEARCH;
         progress.search = Some(deadline);
         self.shared.changed.notify_all();
-        // After the time limit, one answer says who is late. A process that ended may be noticed by its connection first.
-        let is_late = progress.running.is_some_and(|running| running.since.elapsed() >= self.shared.limit);
-        let answers = progress.answers;
-        while progress.cause.is_none() && !(is_late && progress.answers > answers) {
+        while progress.cause.is_none() {
             let left = deadline.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 break;
@@ -134,6 +140,12 @@ impl Drop for Watch {
 }
 
 impl Shared {
+    fn close_in_turn(&self) {
+        // With many members, some share a turn.
+        thread::sleep(BETWEEN_CLOSINGS * (self.rank % 16) as u32);
+        (self.abort)();
+    }
+
     fn run(&self, mut membership: Membership) {
         let mut progress = self.progress.lock();
         let mut asked = Instant::now();
@@ -143,7 +155,7 @@ impl Shared {
             if progress.is_stopped {
                 break;
             }
-            let left = pause.saturating_sub(now.duration_since(asked));
+            let left = pause.saturating_sub(now.duration_since(asked)).min(progress.left(now, self.limit));
             if !left.is_zero() {
                 (progress, _) = self.changed.wait_timeout(progress, left);
                 continue;
@@ -156,23 +168,19 @@ impl Shared {
             let cause = match heard {
                 Heard::Members(members) => {
                     progress.members = members;
-                    progress.answers += 1;
-                    progress.find_cause(self.rank)
+                    progress.find_cause(self.rank).or_else(|| progress.overdue(self.rank, self.limit))
                 }
                 Heard::RootLeft => Some(format!("rank {} has left the group", membership.root)),
                 Heard::RootGone => Some(format!("the process of rank {} has ended", membership.root)),
                 Heard::Silence => Some(format!("rank {} does not answer", membership.root)),
             };
-            if progress.search.is_some() {
-                self.changed.notify_all();
-            }
             if let Some(cause) = cause {
                 progress.cause.get_or_insert(cause);
                 let is_running = progress.running.is_some();
                 drop(progress);
                 self.changed.notify_all();
                 if is_running {
-                    (self.abort)();
+                    self.close_in_turn();
                 }
                 progress = self.progress.lock();
                 while !progress.is_stopped {
@@ -193,6 +201,21 @@ impl Progress {
             (_, Some(_)) => WHILE_WAITING,
             _ => WHILE_IDLE,
         }
+    }
+
+    /// Returns how long the running operation may still take.
+    fn left(&self, now: Instant, limit: Duration) -> Duration {
+        let taken = self.running.map_or(Duration::ZERO, |running| now.duration_since(running.since));
+        limit.saturating_sub(taken)
+    }
+
+    /// Returns who is late, if the running operation has taken longer than the limit.
+    fn overdue(&self, rank: usize, limit: Duration) -> Option<String> {
+        let is_overdue = self.running.is_some() && self.left(Instant::now(), limit).is_zero();
+        is_overdue.then(|| {
+            let late = self.late_members(rank);
+            late.unwrap_or_else(|| format!("it was not complete within {} s", limit.as_secs_f64()))
+        })
     }
 
     /// Returns why operations cannot succeed, if members say so.

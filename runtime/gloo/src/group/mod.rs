@@ -4,6 +4,7 @@ mod operations;
 
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use tenon::support::Mutex;
 
@@ -17,6 +18,9 @@ use crate::watch::Watch;
 
 /// The servers of root ids that no member in this process has joined yet.
 static SERVERS: Mutex<Vec<Server>> = Mutex::new(Vec::new());
+
+/// How much longer than the time limit gloo waits.
+const GRACE: Duration = Duration::from_secs(10);
 
 /// Number of servers that may wait for their group.
 const MOST_SERVERS: usize = 64;
@@ -101,7 +105,8 @@ impl Group {
         }
         let (engine, limit) = (Engine::get()?, settings::timeout()?);
         let connection = Membership::connect(id, limit)?;
-        let mesh = Mesh::new(engine, own_address(id, is_root)?, [rank, size], limit)?;
+        // The limit of gloo is for the case that the watch does not end an operation.
+        let mesh = Mesh::new(engine, own_address(id, is_root)?, [rank, size], limit + GRACE)?;
         let (membership, addresses) =
             Membership::join(connection, id, [rank, size], is_root, mesh.addresses()?, limit)?;
         mesh.connect(addresses)?;
@@ -184,9 +189,9 @@ impl Group {
         let Some(connected) = &self.connected else { return outcome };
         match outcome {
             Err(Error::Gloo(reason)) => {
-                // Others that wait for this member must not wait until their time limit.
-                connected.mesh.close();
                 let cause = connected.watch.cause_of_failure(&reason);
+                // Others that wait for this member must not wait until their time limit.
+                connected.watch.close_in_turn();
                 Err(broken(self, cause))
             }
             outcome => {
