@@ -85,9 +85,7 @@ def test_members_get_the_sum(size: int) -> None:
 def test_a_member_that_leaves_is_named() -> None:
     stays, leaves = members(2, "leave")
     assert "error" not in leaves
-    assert "broadcast of 4 float32 from rank 0 failed on rank 0 of 2: rank 1 has left the group" in str(
-        stays["error"]
-    )
+    assert "broadcast of 4 float32 from rank 0 failed on rank 0 of 2: rank 1 has left the group" in str(stays["error"])
 
 
 @needs_gloo

@@ -1,7 +1,7 @@
-"""Measures an all-reduce of several processes: on the device, and on PaddlePaddle's CPU with its own gloo.
+"""Measures an all-reduce of several processes, on the device and on PaddlePaddle's CPU.
 
-Each call is complete before the next begins. Both sides run alternately, in processes of their own with one thread, and
-are connected over the loopback interface.
+Each call is complete before the next begins. Both sides use gloo. They run alternately, in
+processes of their own with one thread, and are connected over the loopback interface.
 """
 
 from __future__ import annotations
@@ -52,15 +52,17 @@ def compare(processes: int, rounds: int) -> None:
     """Prints a table for a number of processes."""
     from launch import check, run_file
 
-    times: dict[str, dict[int, list[float]]] = {side: {size: [] for size in SIZES} for side in ("xccl", "gloo")}
+    times: dict[str, dict[int, list[float]]] = {
+        side: {size: [] for size in SIZES} for side in ("xccl", "gloo")
+    }
     for number in range(rounds):
         for side in times if number % 2 == 0 else reversed(times):
             outcomes = run_file(processes, Path(__file__), "--measure", backend=side)
             check(outcomes)
             for line in outcomes[0].output.splitlines():
                 if line.startswith("time "):
-                    _, size, microseconds = line.split()
-                    times[side][int(size)].append(float(microseconds))
+                    _, bytes_of, microseconds = line.split()
+                    times[side][int(bytes_of)].append(float(microseconds))
     print(f"### All-reduce of {processes} processes\n")
     print("| | Device, µs | PaddlePaddle's CPU, µs | Ratio |\n|---|--:|--:|--:|")
     for size in SIZES:

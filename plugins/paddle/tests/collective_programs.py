@@ -35,8 +35,8 @@ REDUCTIONS: dict[str, Callable[[Any, Any], Any]] = {
 
 
 def contribution(rank: int, dtype: str, count: int = 6) -> NDArray[Any]:
-    """Returns the elements that a rank contributes: small whole numbers, whose sums and products are exact."""
-    numbers = (np.arange(count) * 3 + rank * 5) % 4
+    """Returns what a rank contributes: small whole numbers, whose sums are exact."""
+    numbers: NDArray[Any] = (np.arange(count) * 3 + rank * 5) % 4
     if dtype == "bool":
         return numbers % 2 == 1
     return numbers.astype("float32" if dtype == "bfloat16" else dtype)
@@ -70,10 +70,14 @@ def operations() -> None:
             dist.reduce(x, dst=size - 1, op=op)
             if rank == size - 1:
                 equals(f"reduce {name} {dtype}", x, expected)
-            parts = [[contribution(other + part, dtype) for part in range(size)] for other in range(size)]
+            parts = [
+                [contribution(other + part, dtype) for part in range(size)] for other in range(size)
+            ]
             x = tensor(own, dtype)
             dist.reduce_scatter(x, [tensor(part, dtype) for part in parts[rank]], op)
-            equals(f"reduce_scatter {name} {dtype}", x, reduce(combine, [row[rank] for row in parts]))
+            equals(
+                f"reduce_scatter {name} {dtype}", x, reduce(combine, [row[rank] for row in parts])
+            )
             checks += 3
         x = tensor(own, dtype)
         dist.broadcast(x, src=1)
@@ -169,7 +173,7 @@ def data_parallel(kind: str) -> None:
 
 
 def sharding(level: str) -> None:
-    """Trains with gradients, weights and the optimizer's state shared out, and compares with one process."""
+    """Trains with shared gradients, weights and optimizer state, and compares with one process."""
     rank, size = dist.get_rank(), dist.get_world_size()
     whole = batches(4 * size)
     share = [batch[4 * rank : 4 * rank + 4] for batch in whole]
@@ -188,7 +192,11 @@ def sharding(level: str) -> None:
 def groups() -> None:
     """Makes groups of some processes, which work at the same time, and destroys them."""
     rank, size = dist.get_rank(), dist.get_world_size()
-    pairs = [dist.new_group([first, second]) for first in range(size) for second in range(first + 1, size)]
+    pairs = [
+        dist.new_group([first, second])
+        for first in range(size)
+        for second in range(first + 1, size)
+    ]
     for _ in range(20):
         for pair in pairs:
             if rank in pair.ranks:
@@ -225,7 +233,7 @@ def many_groups() -> None:
 
 
 def member_fails(how: str) -> None:
-    """Lets a rank end, stop or stay away; the others get an error, and a new group of them works."""
+    """Lets rank 1 end, stop or stay away; the others get an error, and a group of them works."""
     rank, size = dist.get_rank(), dist.get_world_size()
     rest = [other for other in range(size) if other != 1]
     group = dist.new_group(rest)

@@ -34,7 +34,9 @@ def free_ports(count: int) -> list[int]:
     return ports
 
 
-def environment(rank: int, endpoints: list[str], backend: str = "xccl", **more: str) -> dict[str, str]:
+def environment(
+    rank: int, endpoints: list[str], backend: str = "xccl", **more: str
+) -> dict[str, str]:
     """Returns the environment of one process, as a launcher sets it."""
     return {
         **os.environ,
@@ -62,13 +64,21 @@ def run_in(
 ) -> list[Outcome]:
     """Runs a program of `collective_programs.py` in several processes.
 
-    Returns the outcomes in the order of the ranks. The rank `without` is killed when the others have ended.
+    Returns the outcomes in the order of the ranks. The rank `without` is killed when the others
+    have ended.
     """
-    return run_file(processes, PROGRAMS, program, *arguments, without=without, backend=backend, **more)
+    return run_file(
+        processes, PROGRAMS, program, *arguments, without=without, backend=backend, **more
+    )
 
 
 def run_file(
-    processes: int, file: Path, *arguments: str, without: int = -1, backend: str = "xccl", **more: str
+    processes: int,
+    file: Path,
+    *arguments: str,
+    without: int = -1,
+    backend: str = "xccl",
+    **more: str,
 ) -> list[Outcome]:
     """Runs a Python file in several processes, as `run_in` does."""
     endpoints = [f"127.0.0.1:{port}" for port in free_ports(processes)]

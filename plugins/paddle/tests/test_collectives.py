@@ -33,7 +33,10 @@ def test_data_parallel_training_equals_one_process(kind: str, processes: int) ->
 def test_sharded_training_equals_one_process(level: str) -> None:
     outcomes = run_in(2, "sharding", level)
     if RELEASE < (3, 0):
-        assert all("group_sharded_parallel only support gpu and xpu" in outcome.errors for outcome in outcomes)
+        assert all(
+            "group_sharded_parallel only support gpu and xpu" in outcome.errors
+            for outcome in outcomes
+        )
     else:
         check(outcomes)
 
@@ -56,7 +59,9 @@ def test_a_member_that_fails_is_an_error_for_the_others(how: str, limit: str, ca
         outcome = outcomes[rank]
         assert outcome.code == 0, outcome.output + outcome.errors
         assert "failed: " in outcome.output and "the rest goes on" in outcome.output
-        assert f"all_reduce of 1 float32 (sum) failed on rank {rank} of 3: {cause}" in outcome.errors
+        assert (
+            f"all_reduce of 1 float32 (sum) failed on rank {rank} of 3: {cause}" in outcome.errors
+        )
 
 
 def run_program(text: str, folder: Path, *command: str, **variables: str) -> str:
@@ -87,7 +92,8 @@ def main():
     x = paddle.to_tensor([dist.get_rank() + 1.0])
     dist.all_reduce(x)
     # Written at once: other processes write to the same pipe.
-    os.write(1, f"rank {dist.get_rank()} on {paddle.device.get_device()} has {x.tolist()}\\n".encode())
+    text = f"rank {dist.get_rank()} on {paddle.device.get_device()} has {x.tolist()}"
+    os.write(1, f"{text}\\n".encode())
 
 if __name__ == "__main__":
 """
@@ -96,7 +102,9 @@ if __name__ == "__main__":
 def test_the_launcher_starts_a_process_for_each_device(tmp_path: Path) -> None:
     launcher = ["-m", "paddle.distributed.launch", "--devices", "0,1", "--log_dir", "log"]
     output = run_program(SUM + "    main()\n", tmp_path, *launcher)
-    assert f"rank 0 on {DEVICE}:0 has [3.0]" in output and f"rank 1 on {DEVICE}:1 has [3.0]" in output
+    assert (
+        f"rank 0 on {DEVICE}:0 has [3.0]" in output and f"rank 1 on {DEVICE}:1 has [3.0]" in output
+    )
 
 
 def test_spawn_starts_a_process_for_each_device(tmp_path: Path) -> None:
