@@ -38,7 +38,7 @@ def contribution(rank: int, dtype: str, count: int = 6) -> NDArray[Any]:
     """Returns what a rank contributes: small whole numbers, whose sums are exact."""
     numbers: NDArray[Any] = (np.arange(count) * 3 + rank * 5) % 4
     if dtype == "bool":
-        return numbers % 2 == 1
+        numbers = numbers % 2
     return numbers.astype("float32" if dtype == "bfloat16" else dtype)
 
 

@@ -1,11 +1,12 @@
 //! Finds and loads the library.
 
-use std::ffi::{CStr, CString, OsStr, OsString, c_int, c_void};
+use std::ffi::{OsStr, OsString, c_void};
 use std::fmt;
-use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
-use std::path::{Path, PathBuf};
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::PathBuf;
 use std::sync::OnceLock;
 
+use tenon::support::{loaded_libraries, open_library};
 use tenon_kernels::decomposition::lapack::Routines;
 
 use crate::routines::Loaded;
@@ -90,26 +91,26 @@ impl Library {
         if !value.as_bytes().contains(&b'/') {
             return Err(bad(format!("expected `{OFF}` or the path of {NAME}")).into());
         }
-        let handle = open(&value, 0).map_err(bad)?;
+        let handle = open_library(&value, 0).map_err(bad)?;
         Self::new(handle, Origin::Variable(PathBuf::from(&value)))
             .map_err(|reason| bad(reason.to_string()).into())
     }
 
     /// Finds the library in the process, then beside the libraries of the process, then on the system.
     fn of_name() -> Result<Self, Unusable> {
-        if let Ok(handle) = open(OsStr::new(NAME), libc::RTLD_NOLOAD) {
+        if let Ok(handle) = open_library(OsStr::new(NAME), libc::RTLD_NOLOAD) {
             return Self::new(handle, Origin::Process);
         }
         for folder in folders() {
             let path = folder.join(NAME);
             if path.is_file()
-                && let Ok(handle) = open(path.as_os_str(), 0)
+                && let Ok(handle) = open_library(path.as_os_str(), 0)
                 && let Ok(library) = Self::new(handle, Origin::Beside(path))
             {
                 return Ok(library);
             }
         }
-        let handle = open(OsStr::new(NAME), 0).map_err(|_| Unusable::Absent)?;
+        let handle = open_library(OsStr::new(NAME), 0).map_err(|_| Unusable::Absent)?;
         Self::new(handle, Origin::System)
     }
 
@@ -139,35 +140,15 @@ impl fmt::Display for Library {
 
 /// Returns the folders of the libraries that the process has loaded, those of PaddlePaddle among them.
 fn folders() -> Vec<PathBuf> {
-    unsafe extern "C" fn add(info: *mut libc::dl_phdr_info, _: usize, folders: *mut c_void) -> c_int {
-        // SAFETY: the linker passes a live description with a name that ends with NUL, and our vector.
-        let (name, folders) =
-            unsafe { (CStr::from_ptr((*info).dlpi_name), &mut *folders.cast::<Vec<PathBuf>>()) };
-        let path = PathBuf::from(OsString::from_vec(name.to_bytes().to_vec()));
+    let mut folders = Vec::<PathBuf>::new();
+    for path in loaded_libraries() {
         if let Some(folder) = path.parent().filter(|folder| folder.is_absolute())
             && !folders.iter().any(|known| known == folder)
         {
-            folders.push(Path::to_path_buf(folder));
+            folders.push(folder.to_owned());
         }
-        0
     }
-    let mut folders = Vec::<PathBuf>::new();
-    // SAFETY: the function is called during this call only, with the vector.
-    unsafe { libc::dl_iterate_phdr(Some(add), (&raw mut folders).cast()) };
     folders
-}
-
-/// Loads a library; fails with the error message of the dynamic linker.
-fn open(name: &OsStr, flags: c_int) -> Result<*mut c_void, String> {
-    let name = CString::new(name.as_bytes()).map_err(|_| "a path has no NUL".to_owned())?;
-    // SAFETY: the name is NUL-terminated. Loading the library runs its initialisation, which has no requirements.
-    let handle = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL | flags) };
-    if !handle.is_null() {
-        return Ok(handle);
-    }
-    // SAFETY: the text is valid until the thread calls another function of the dynamic linker.
-    let reason = unsafe { libc::dlerror().as_ref().map(|text| CStr::from_ptr(text)) };
-    Err(reason.map_or_else(String::new, |text| text.to_string_lossy().into_owned()))
 }
 
 #[cfg(test)]
@@ -192,7 +173,7 @@ mod tests {
     #[test]
     fn library_without_the_functions_is_not_used() {
         let name = "/proc/self/root/lib/x86_64-linux-gnu/libc.so.6";
-        if Path::new(name).exists() {
+        if std::path::Path::new(name).exists() {
             assert_eq!(unusable(name), format!("TENON_LAPACK={name}: it has no sgesdd_"));
         }
     }

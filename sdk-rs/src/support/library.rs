@@ -1,8 +1,8 @@
-//! The library that contains an address.
+//! Libraries of the process: the one that contains an address, those that are loaded, and others.
 
-use std::ffi::{CStr, CString, OsStr, c_void};
+use std::ffi::{CStr, CString, OsStr, OsString, c_int, c_void};
 use std::mem::MaybeUninit;
-use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
 use std::ptr::without_provenance;
 
@@ -63,11 +63,56 @@ impl LibraryOf {
     }
 }
 
+/// Loads a library, with the symbols that it needs and without giving its own to others. It stays loaded until the handle
+/// is closed. `flags` are added, such as `RTLD_NOLOAD`.
+///
+/// # Errors
+/// If it cannot be loaded: the reason of the dynamic linker.
+pub fn open_library(name: &OsStr, flags: c_int) -> Result<*mut c_void, String> {
+    let name = CString::new(name.as_bytes()).map_err(|_| "a path has no NUL".to_owned())?;
+    // SAFETY: the name is NUL-terminated. Initialisers of libraries have no preconditions.
+    let handle = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL | flags) };
+    if !handle.is_null() {
+        return Ok(handle);
+    }
+    // SAFETY: the text is NUL-terminated, and valid until the thread calls the dynamic linker again.
+    let reason = unsafe { libc::dlerror().as_ref().map(|text| CStr::from_ptr(text)) };
+    Err(reason.map_or_else(String::new, |text| text.to_string_lossy().into_owned()))
+}
+
+/// Returns the paths of the libraries that the process has loaded, as they were loaded, in the order of loading.
+pub fn loaded_libraries() -> Vec<PathBuf> {
+    unsafe extern "C" fn add(info: *mut libc::dl_phdr_info, _: usize, paths: *mut c_void) -> c_int {
+        // SAFETY: the linker passes a live description with a name that ends with NUL, and `paths` is the vector below.
+        let (name, paths) =
+            unsafe { (CStr::from_ptr((*info).dlpi_name), &mut *paths.cast::<Vec<PathBuf>>()) };
+        // The program itself has no name.
+        if !name.is_empty() {
+            paths.push(PathBuf::from(OsString::from_vec(name.to_bytes().to_vec())));
+        }
+        0
+    }
+    let mut paths = Vec::<PathBuf>::new();
+    // SAFETY: the function is called during this call only, with the vector.
+    unsafe { libc::dl_iterate_phdr(Some(add), (&raw mut paths).cast()) };
+    paths
+}
+
 #[cfg(test)]
 mod tests {
-    use std::ffi::c_void;
+    use std::ffi::{OsStr, c_void};
 
-    use super::LibraryOf;
+    use super::{LibraryOf, loaded_libraries, open_library};
+
+    #[test]
+    fn libraries_of_the_process_can_be_opened_again() {
+        let names = loaded_libraries();
+        let c = names.iter().find(|path| path.to_string_lossy().contains("libc.so")).expect("it is loaded");
+        assert!(open_library(c.as_os_str(), libc::RTLD_NOLOAD).is_ok());
+        let reason = open_library(OsStr::new("/absent/library.so"), 0).unwrap_err();
+        assert!(reason.starts_with("/absent/library.so: "), "{reason}");
+        assert_eq!(open_library(OsStr::new("a\0b"), 0).unwrap_err(), "a path has no NUL");
+    }
 
     #[test]
     fn address_is_in_the_library_that_defines_it() {

@@ -1,10 +1,12 @@
 //! Finds and loads the library.
 
-use std::ffi::{CStr, CString, OsStr, OsString, c_int, c_void};
+use std::ffi::{OsStr, OsString, c_void};
 use std::fmt;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;
 use std::sync::OnceLock;
+
+use tenon::support::open_library;
 
 use crate::onednn::api::{EngineKind, OneDnn};
 use crate::onednn::cache::Cache;
@@ -19,7 +21,7 @@ pub const VARIABLE: &str = "TENON_DNNL";
 const OFF: &str = "off";
 const ALWAYS: &str = "always";
 
-const NAME: &CStr = c"libdnnl.so.3";
+const NAME: &str = "libdnnl.so.3";
 
 /// The oldest version that has every function, and the first major version that may be incompatible.
 const VERSIONS: std::ops::Range<[i32; 2]> = [3, 2]..[4, 0];
@@ -119,16 +121,18 @@ impl Library {
             let reason = format!("expected `{OFF}`, `{ALWAYS}` or the path of libdnnl.so.3");
             return Err(bad(reason).into());
         }
-        let handle = open_path(&value).map_err(bad)?;
+        let handle = open_library(&value, 0).map_err(bad)?;
         Self::new(handle, Origin::Variable(PathBuf::from(&value)))
             .map_err(|reason| bad(reason.to_string()).into())
     }
 
     /// Finds the library by its name: first in the process, then on the system.
     fn of_name() -> Result<Self, Unusable> {
-        match open(NAME, libc::RTLD_NOLOAD) {
-            Some(handle) => Self::new(handle, Origin::Process),
-            None => Self::new(open(NAME, 0).ok_or(Unusable::Absent)?, Origin::System),
+        match open_library(OsStr::new(NAME), libc::RTLD_NOLOAD) {
+            Ok(handle) => Self::new(handle, Origin::Process),
+            Err(_) => {
+                Self::new(open_library(OsStr::new(NAME), 0).map_err(|_| Unusable::Absent)?, Origin::System)
+            }
         }
     }
 
@@ -182,22 +186,6 @@ impl fmt::Display for Library {
         }?;
         formatter.write_str(if self.is_forced { ", wherever it can compute" } else { "" })
     }
-}
-
-fn open(name: &CStr, flags: c_int) -> Option<*mut c_void> {
-    // SAFETY: the name is NUL-terminated. Loading the library runs its initialisation, which has no requirements.
-    let handle = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL | flags) };
-    (!handle.is_null()).then_some(handle)
-}
-
-/// Loads a library; fails with the error message of the dynamic linker.
-fn open_path(path: &OsStr) -> Result<*mut c_void, String> {
-    let name = CString::new(path.as_bytes()).map_err(|_| "a path has no NUL".to_owned())?;
-    open(&name, 0).ok_or_else(|| {
-        // SAFETY: the text is valid until the thread calls another function of the dynamic linker.
-        let reason = unsafe { libc::dlerror().as_ref().map(|text| CStr::from_ptr(text)) };
-        reason.map_or_else(String::new, |text| text.to_string_lossy().into_owned())
-    })
 }
 
 #[cfg(test)]
