@@ -54,22 +54,13 @@ def environment(
     }
 
 
-def run_in(
-    processes: int,
-    program: str,
-    *arguments: str,
-    without: int = -1,
-    backend: str = "xccl",
-    **more: str,
-) -> list[Outcome]:
-    """Runs a program of `collective_programs.py` in several processes.
+def run_in(processes: int, *programs: str, without: int = -1, **more: str) -> list[Outcome]:
+    """Runs programs of `collective_programs.py`, one after the other, in several processes.
 
     Returns the outcomes in the order of the ranks. The rank `without` is killed when the others
     have ended.
     """
-    return run_file(
-        processes, PROGRAMS, program, *arguments, without=without, backend=backend, **more
-    )
+    return run_file(processes, PROGRAMS, *programs, without=without, **more)
 
 
 def run_file(

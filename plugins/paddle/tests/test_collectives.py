@@ -10,39 +10,36 @@ from pathlib import Path
 import pytest
 
 from host import DEVICE, RELEASE
-from launch import check, run_in
+from launch import Outcome, run_in
+
+TRAINING = ["data_parallel:plain", "data_parallel:fleet"]
+SHARDING = ["sharding:os", "sharding:os_g", "sharding:p_g_os"]
+PROGRAMS = {
+    2: ["operations", "large", *TRAINING, *SHARDING],
+    3: ["groups"],
+    4: ["operations", "data_parallel:plain"],
+}
+"""The programs for each number of processes. They share processes, which takes less time."""
 
 
-@pytest.mark.parametrize("processes", [2, 4])
-def test_each_collective_has_numpys_results(processes: int) -> None:
-    outcomes = run_in(processes, "operations")
-    check(outcomes)
-    assert len({outcome.output for outcome in outcomes}) == 1, "each process makes the same checks"
+@pytest.fixture(scope="module")
+def outcomes() -> dict[int, list[Outcome]]:
+    """Runs all programs."""
+    return {processes: run_in(processes, *programs) for processes, programs in PROGRAMS.items()}
 
 
-def test_large_buffers() -> None:
-    check(run_in(2, "large"))
-
-
-@pytest.mark.parametrize("kind, processes", [("plain", 2), ("plain", 4), ("fleet", 2)])
-def test_data_parallel_training_equals_one_process(kind: str, processes: int) -> None:
-    check(run_in(processes, "data_parallel", kind))
-
-
-@pytest.mark.parametrize("level", ["os", "os_g", "p_g_os"])
-def test_sharded_training_equals_one_process(level: str) -> None:
-    outcomes = run_in(2, "sharding", level)
-    if RELEASE < (3, 0):
-        assert all(
-            "group_sharded_parallel only support gpu and xpu" in outcome.errors
-            for outcome in outcomes
-        )
-    else:
-        check(outcomes)
-
-
-def test_groups_of_some_processes_work_at_the_same_time() -> None:
-    check(run_in(3, "groups"))
+@pytest.mark.parametrize(
+    "processes, program",
+    [(processes, program) for processes, programs in PROGRAMS.items() for program in programs],
+)
+def test_each_process_gets_the_expected_results(
+    processes: int, program: str, outcomes: dict[int, list[Outcome]]
+) -> None:
+    expected = f"{program}: passed"
+    if program in SHARDING and RELEASE < (3, 0):
+        expected = f"{program}: AssertionError: group_sharded_parallel only support gpu and xpu"
+    for outcome in outcomes[processes]:
+        assert outcome.code == 0 and expected in outcome.output, outcome.output + outcome.errors
 
 
 @pytest.mark.parametrize(
@@ -54,7 +51,7 @@ def test_groups_of_some_processes_work_at_the_same_time() -> None:
     ],
 )
 def test_a_member_that_fails_is_an_error_for_the_others(how: str, limit: str, cause: str) -> None:
-    outcomes = run_in(3, "member_fails", how, without=1, TENON_COMM_TIMEOUT=limit)
+    outcomes = run_in(3, f"member_fails:{how}", without=1, TENON_COMM_TIMEOUT=limit)
     for rank in (0, 2):
         outcome = outcomes[rank]
         assert outcome.code == 0, outcome.output + outcome.errors
