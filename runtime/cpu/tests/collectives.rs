@@ -108,6 +108,31 @@ fn messages_in_a_group_of_calls_cross_each_other() {
 }
 
 #[test]
+fn groups_do_not_wait_for_each_other() {
+    if !tenon_testing::has_gloo() {
+        return;
+    }
+    let root = cpu();
+    let id = root_id(&root);
+    let results = members(2, |cpu, rank, first| {
+        let second = cpu.xccl_comm_init_rank(2, &mut id.clone(), rank).unwrap();
+        // Each member calls the groups in another order, with a stream for each.
+        let groups = if rank == 0 { [first, second] } else { [second, first] };
+        let streams = groups.map(|comm| {
+            let stream = cpu.create_stream(DEVICE).unwrap();
+            let data = upload(cpu, 0, &floats(&[1.0; 4]));
+            (0..10).for_each(|_| sum(cpu, data, 4, comm, stream).unwrap());
+            (stream, data)
+        });
+        streams.map(|(stream, data)| {
+            cpu.synchronize_stream(DEVICE, stream).unwrap();
+            download(cpu, 0, data, 16)
+        })
+    });
+    assert!(results.iter().flatten().all(|result| *result == floats(&[1024.0; 4])));
+}
+
+#[test]
 fn a_failure_reaches_the_stream_and_what_waits_for_it() {
     if !tenon_testing::has_gloo() {
         return;
