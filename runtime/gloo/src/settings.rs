@@ -25,16 +25,20 @@ const MASTERS: [&str; 2] = ["PADDLE_MASTER", "MASTER_ADDR"];
 /// # Errors
 /// If the variable is not a number of seconds.
 pub(crate) fn timeout() -> Result<Duration> {
-    let Some(value) = env::var_os(TIMEOUT).filter(|value| !value.is_empty()) else {
+    env::var_os(TIMEOUT).map_or(Ok(DEFAULT_TIMEOUT), |value| timeout_of(&value.to_string_lossy()))
+}
+
+fn timeout_of(value: &str) -> Result<Duration> {
+    let value = value.trim();
+    if value.is_empty() {
         return Ok(DEFAULT_TIMEOUT);
-    };
-    let value = value.to_string_lossy().into_owned();
-    let seconds = value.trim().parse().ok().filter(|seconds| (0.001..1e9).contains(seconds));
-    let reason = || "expected a number of seconds, such as 600".to_owned();
-    seconds.map(Duration::from_secs_f64).ok_or_else(|| Error::Variable {
+    }
+    let seconds = value.parse().ok().filter(|seconds| (0.001..1e9).contains(seconds));
+    let reason = "expected a number of seconds, such as 600".to_owned();
+    seconds.map(Duration::from_secs_f64).ok_or(Error::Variable {
         variable: TIMEOUT,
-        value,
-        reason: reason(),
+        value: value.to_owned(),
+        reason,
     })
 }
 
@@ -78,30 +82,37 @@ fn address_towards(other: IpAddr) -> io::Result<IpAddr> {
     Ok(socket.local_addr()?.ip())
 }
 
+/// Finds the address of `HOST:PORT`, `[ADDRESS]:PORT` or a host alone.
 fn resolve(endpoint: &str) -> Option<IpAddr> {
-    let host = match endpoint.rsplit_once(':') {
-        Some((host, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) && !host.contains(':') => host,
-        _ => endpoint,
+    let host = match endpoint.strip_prefix('[') {
+        Some(rest) => rest.split(']').next()?,
+        // More than one colon: an address of version 6 without a port.
+        None => endpoint
+            .split_once(':')
+            .filter(|(_, port)| !port.contains(':'))
+            .map_or(endpoint, |(host, _)| host),
     };
-    let host = host.trim_start_matches('[').trim_end_matches(']');
     (host, 0).to_socket_addrs().ok()?.next().map(|address| address.ip())
 }
 
 fn interface() -> Result<Option<IpAddr>> {
-    let Some(value) = env::var_os(INTERFACE).filter(|value| !value.is_empty()) else { return Ok(None) };
-    let value = value.to_string_lossy().into_owned();
+    let value = env::var_os(INTERFACE).filter(|value| !value.is_empty());
+    value.map(|value| interface_of(&value.to_string_lossy())).transpose()
+}
+
+fn interface_of(value: &str) -> Result<IpAddr> {
     if let Ok(address) = value.parse() {
-        return Ok(Some(address));
+        return Ok(address);
     }
     let interfaces =
         interfaces().map_err(|reason| Error::System { action: "cannot list interfaces", reason })?;
-    if let Some((_, address)) = interfaces.iter().find(|(name, _)| *name == value) {
-        return Ok(Some(*address));
+    if let Some((_, address)) = interfaces.iter().find(|(name, _)| name == value) {
+        return Ok(*address);
     }
     let known: Vec<String> = interfaces.iter().map(|(name, address)| format!("{name} ({address})")).collect();
     let reason =
         format!("expected an address or an interface of this machine, which has {}", known.join(", "));
-    Err(Error::Variable { variable: INTERFACE, value, reason })
+    Err(Error::Variable { variable: INTERFACE, value: value.to_owned(), reason })
 }
 
 /// Returns the interfaces of this machine with their addresses, those of version 4 first.
@@ -148,5 +159,43 @@ unsafe fn address_of(address: *const libc::sockaddr) -> Option<IpAddr> {
             Some(IpAddr::from(address.sin6_addr.s6_addr))
         }
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn time_limits_are_seconds() {
+        assert_eq!(timeout_of("").unwrap(), DEFAULT_TIMEOUT);
+        assert_eq!(timeout_of(" 2.5 ").unwrap(), Duration::from_millis(2500));
+        for value in ["0", "-1", "soon", "1e300", "NaN", "10s"] {
+            let text = timeout_of(value).unwrap_err().to_string();
+            assert_eq!(
+                text,
+                format!("TENON_COMM_TIMEOUT={value}: expected a number of seconds, such as 600")
+            );
+        }
+    }
+
+    #[test]
+    fn interfaces_have_names_and_addresses() {
+        assert_eq!(interface_of("10.1.2.3").unwrap(), IpAddr::from([10, 1, 2, 3]));
+        assert_eq!(interface_of("lo").unwrap(), IpAddr::from([127, 0, 0, 1]));
+        let text = interface_of("none0").unwrap_err().to_string();
+        assert!(text.starts_with("TENON_COMM_INTERFACE=none0: expected an address"), "{text}");
+        assert!(text.contains("lo (127.0.0.1)"), "{text}");
+    }
+
+    #[test]
+    fn endpoints_of_hosts_have_a_port_or_none() {
+        let here = Some(IpAddr::from([127, 0, 0, 1]));
+        assert_eq!(resolve("127.0.0.1:6170"), here);
+        assert_eq!(resolve("127.0.0.1"), here);
+        assert_eq!(resolve("[::1]:6170"), Some("::1".parse().unwrap()));
+        assert_eq!(resolve("::1"), Some("::1".parse().unwrap()));
+        assert_eq!(resolve("no host has this name.invalid:1"), None);
+        assert_eq!(address_towards(IpAddr::from([127, 0, 0, 1])).unwrap(), IpAddr::from([127, 0, 0, 1]));
     }
 }
