@@ -53,7 +53,7 @@ pub mod support;
 pub use environment::{BadBytes, parse_bytes, trusted_variable};
 pub use error::{Error, Origin, Reason, Refusal, StatusCode, last_error};
 pub use lent::Lent;
-pub use log::{BadLogLevel, LogLevel, log_failure, log_info, log_level};
+pub use log::{BadLogLevel, LogLevel, log_info, log_level, write_line};
 pub use pointer::{AnyPtr, DevicePtr, HostPtr, UnifiedPtr};
 pub use support::{Made, OwnValue, watch_objects};
 pub use tenon_macros::{device, object, plugin};

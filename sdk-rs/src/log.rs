@@ -74,16 +74,11 @@ pub(crate) fn writes(level: LogLevel) -> bool {
     log_level().is_ok_and(|wanted| level <= wanted)
 }
 
-/// Writes a line to standard error. Ignores write errors.
+/// Writes a line to standard error, at each level. Ignores write errors.
 pub fn write_line(line: fmt::Arguments<'_>) {
     // `eprintln!` panics if it cannot write; that must not fail the call, and no caller may catch the panic. Other
     // ways of writing are not captured by the test harness.
     let _ = catch_unwind(AssertUnwindSafe(|| eprintln!("tenon: {line}")));
-}
-
-/// Writes a line to standard error, at each level: for a failure that no call can return with its reason.
-pub fn log_failure(line: fmt::Arguments<'_>) {
-    write_line(line);
 }
 
 /// Writes a line to standard error at [`LogLevel::Info`].

@@ -3,6 +3,7 @@
 use std::any::Any;
 use std::cell::Cell;
 use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
@@ -13,7 +14,7 @@ use crate::error::{Error, Result};
 use crate::group::Group;
 use crate::operation::Operation;
 
-/// What a stream does when its operation is over: it goes on, and keeps the error.
+/// Resumes a stream when its operations are over, and gives it their error.
 pub type Done = Box<dyn FnOnce(Result<()>) + Send>;
 
 /// The membership of this process in a group, with a thread that runs its operations.
@@ -42,7 +43,7 @@ struct State {
     is_closed: bool,
 }
 
-/// What a stream does in a call.
+/// The operations of one stream in a call.
 struct Turn {
     operations: Vec<Operation>,
     progress: Mutex<Progress>,
@@ -80,14 +81,19 @@ impl Ticket {
         drop(state);
         self.queue.changed.notify_all();
     }
+
+    fn is_waiting(&self) -> bool {
+        matches!(*self.turn.progress.lock(), Progress::Waiting)
+    }
 }
 
 impl Drop for Ticket {
     fn drop(&mut self) {
-        let mut progress = self.turn.progress.lock();
-        if matches!(*progress, Progress::Waiting) {
-            *progress = Progress::Over;
-            drop(progress);
+        if self.is_waiting() {
+            // Under the lock, because the thread must not miss this between its look at the call and its wait.
+            let state = self.queue.state.lock();
+            *self.turn.progress.lock() = Progress::Over;
+            drop(state);
             self.queue.changed.notify_all();
         }
     }
@@ -96,10 +102,10 @@ impl Drop for Ticket {
 /// Puts operations into their stream, which says to the ticket when their turn has come.
 pub type Launch = Box<dyn FnOnce(Ticket, Vec<Memory>) -> std::result::Result<(), String>>;
 
-/// What keeps the memory of an operation until it is over.
+/// Keeps the memory of an operation until it is dropped.
 pub type Memory = Box<dyn Any + Send>;
 
-/// What a stream does in a group of calls.
+/// The operations of one stream in a group of calls.
 struct Collected {
     queue: Arc<Queue>,
     stream: usize,
@@ -131,7 +137,11 @@ pub fn start_bracket() {
     if BRACKET.get().is_null() {
         BRACKET.set(Box::into_raw(Box::default()));
     }
-    with_bracket(|bracket| bracket.into_iter().for_each(|bracket| bracket.depth += 1));
+    with_bracket(|bracket| {
+        if let Some(bracket) = bracket {
+            bracket.depth += 1;
+        }
+    });
 }
 
 /// Closes a group of calls in this thread. The outermost one queues what was called.
@@ -152,7 +162,7 @@ pub fn end_bracket() -> Result<()> {
     queue_call(bracket.collected)
 }
 
-/// Queues a call: one entry for each communicator, and what each stream does in it.
+/// Queues a call in each communicator that it uses, and puts it into its streams.
 fn queue_call(collected: Vec<Collected>) -> Result<()> {
     let mut calls: Vec<(Arc<Queue>, Vec<Arc<Turn>>)> = Vec::new();
     let mut launches = Vec::new();
@@ -167,7 +177,7 @@ fn queue_call(collected: Vec<Collected>) -> Result<()> {
     for (queue, turns) in calls {
         queue.push(turns);
     }
-    // Each stream gets its part, also if another takes none: a ticket that is dropped holds nobody up.
+    // If a stream refuses its part, the others still get theirs: a dropped ticket does not block the call.
     let mut outcome = Ok(());
     for (launch, ticket, memory) in launches {
         outcome = outcome.and(launch(ticket, memory).map_err(Error::Failed));
@@ -324,7 +334,7 @@ impl Drop for Communicator {
         }
         (self.close)();
         if let Some(thread) = self.thread.get_mut().take() {
-            // The thread catches the panics of what it calls.
+            // The thread catches the panics of operations.
             let _ = thread.join();
         }
     }
@@ -339,12 +349,17 @@ fn run(group: &mut Group, call: &[Arc<Turn>]) {
         return;
     }
     // SAFETY: who queued the operations promised it.
-    match unsafe { group.run(&operations) } {
+    let outcome = catch_unwind(AssertUnwindSafe(|| unsafe { group.run(&operations) }));
+    let outcome = outcome.unwrap_or_else(|panic| {
+        let text = tenon::support::panic_text(&*panic);
+        Err(Error::Failed(format!("a panic was stopped: {text}")))
+    });
+    match outcome {
         Ok(()) => wanted.iter().for_each(|turn| turn.finish(Ok(()))),
         Err(error) => {
             let text = error.to_string();
             // The call of the host returned long ago, and some hosts only hear that something failed.
-            tenon::log_failure(format_args!("{text}"));
+            tenon::write_line(format_args!("{text}"));
             wanted.iter().for_each(|turn| turn.finish(Err(Error::Failed(text.clone()))));
         }
     }

@@ -308,3 +308,35 @@ fn operations_run_in_the_order_of_the_calls_whatever_streams_do() {
     let expected: Vec<f32> = sum(8).chain(sum(16)).collect();
     assert_eq!(results, [expected.clone(), expected]);
 }
+
+#[test]
+fn a_stream_that_refuses_its_part_does_not_block_the_others() {
+    if !tenon_testing::has_gloo() {
+        return;
+    }
+    let id = tenon_gloo::new_root_id().unwrap();
+    let communicator = Communicator::join(&id, 0, 1).unwrap();
+    let mut data = [own(0, 4), own(0, 4)];
+    let (sender, over) = std::sync::mpsc::channel();
+    let mut queue = |stream: usize, refuses: bool| {
+        let receive = place(&mut data[stream]);
+        let send = Buffer::new(receive, 4, DataType::FLOAT32);
+        let operation = Operation::AllReduce { send, receive, op: ReduceOp::SUM };
+        let sender = sender.clone();
+        let launch = move |ticket: tenon_gloo::Ticket, _: Vec<tenon_gloo::Memory>| {
+            if refuses {
+                return Err("the stream takes no more work".to_owned());
+            }
+            ticket.ready(Box::new(move |outcome| sender.send(outcome.is_ok()).unwrap()));
+            Ok(())
+        };
+        // SAFETY: the buffers live until both operations are over.
+        unsafe { communicator.queue(operation, stream, Box::new(()), Box::new(launch)).unwrap() }
+    };
+    tenon_gloo::start_bracket();
+    queue(0, false);
+    queue(1, true);
+    let refused = tenon_gloo::end_bracket().unwrap_err();
+    assert_eq!(refused.to_string(), "the stream takes no more work");
+    assert_eq!(over.recv(), Ok(true));
+}
