@@ -151,42 +151,49 @@ def same_weights(one: paddle.nn.Layer, other: paddle.nn.Layer) -> None:
         np.testing.assert_allclose(a.numpy(), b.numpy(), rtol=2e-4, atol=2e-5)
 
 
-def data_parallel(kind: str) -> None:
-    """Trains on a share of each batch, and compares with one process that has the whole batch."""
+def compare_with_one_process(distribute: Callable[[Any, Any], tuple[Any, Any]]) -> tuple[Any, Any]:
+    """Trains on a share of each batch, and compares the losses with one process on all of it.
+
+    `distribute` makes the model and the optimizer of several processes. Returns the network of one
+    process and that of several.
+    """
     rank, size = dist.get_rank(), dist.get_world_size()
     whole = batches(4 * size)
     share = [batch[4 * rank : 4 * rank + 4] for batch in whole]
     alone, shared = network(), network()
     expected = train(alone, paddle.optimizer.Adam(0.01, parameters=alone.parameters()), whole)
     optimizer = paddle.optimizer.Adam(0.01, parameters=shared.parameters())
-    if kind == "fleet":
+    losses = paddle.to_tensor(train(*distribute(shared, optimizer), share))
+    dist.all_reduce(losses)
+    np.testing.assert_allclose(losses.numpy() / size, expected, rtol=2e-4)
+    return alone, shared
+
+
+def data_parallel(kind: str) -> None:
+    """Trains with the gradients of all processes, which gives all the weights of one process."""
+
+    def distribute(shared: Any, optimizer: Any) -> tuple[Any, Any]:
+        if kind == "plain":
+            return paddle.DataParallel(shared), optimizer
         from paddle.distributed import fleet
 
         fleet.init(is_collective=True)
-        model, optimizer = fleet.distributed_model(shared), fleet.distributed_optimizer(optimizer)
-    else:
-        model = paddle.DataParallel(shared)
-    losses = paddle.to_tensor(train(model, optimizer, share))
-    dist.all_reduce(losses)
-    np.testing.assert_allclose(losses.numpy() / size, expected, rtol=2e-4)
-    same_weights(alone, shared)
+        return fleet.distributed_model(shared), fleet.distributed_optimizer(optimizer)
+
+    same_weights(*compare_with_one_process(distribute))
 
 
 def sharding(level: str) -> None:
-    """Trains with shared gradients, weights and optimizer state, and compares with one process."""
-    rank, size = dist.get_rank(), dist.get_world_size()
-    whole = batches(4 * size)
-    share = [batch[4 * rank : 4 * rank + 4] for batch in whole]
-    alone, shared = network(), network()
-    expected = train(alone, paddle.optimizer.Adam(0.01, parameters=alone.parameters()), whole)
-    optimizer = paddle.optimizer.Adam(0.01, parameters=shared.parameters())
-    from paddle.distributed import fleet
+    """Trains with shared gradients, weights and optimizer state."""
 
-    fleet.init(is_collective=True)
-    model, optimizer, _ = dist.sharding.group_sharded_parallel(shared, optimizer, level)
-    losses = paddle.to_tensor(train(model, optimizer, share))
-    dist.all_reduce(losses)
-    np.testing.assert_allclose(losses.numpy() / size, expected, rtol=2e-4)
+    def distribute(shared: Any, optimizer: Any) -> tuple[Any, Any]:
+        from paddle.distributed import fleet
+
+        fleet.init(is_collective=True)
+        model, optimizer, _ = dist.sharding.group_sharded_parallel(shared, optimizer, level)
+        return model, optimizer
+
+    compare_with_one_process(distribute)
 
 
 def groups() -> None:

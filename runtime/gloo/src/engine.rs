@@ -57,16 +57,7 @@ impl Engine {
 
     /// Adds gloo's reason to an error. Must be called on the thread of the failed call, before the next one.
     pub(crate) fn check<T>(&self, outcome: crate::api::Result<T>) -> Result<T> {
-        outcome.map_err(|error| {
-            // SAFETY: the function has no preconditions.
-            let text = unsafe { self.api.last_error() }.unwrap_or(std::ptr::null());
-            if text.is_null() {
-                return Error::Gloo(error.message.to_string());
-            }
-            // SAFETY: the text is NUL-terminated, and valid until the thread calls another function.
-            let text = unsafe { CStr::from_ptr(text) };
-            Error::Gloo(text.to_string_lossy().into_owned())
-        })
+        outcome.map_err(|_| Error::Gloo(last_error(&self.api)))
     }
 }
 
@@ -109,9 +100,13 @@ fn find_gloo(api: &Gloo) -> std::result::Result<String, NoEngine> {
 
 fn take(api: &Gloo, library: *mut c_void) -> std::result::Result<(), String> {
     // SAFETY: the handle is one of the dynamic linker, and is never closed.
-    unsafe { api.use_library(library) }.map_err(|_| {
-        // SAFETY: the function has no preconditions, and its text is NUL-terminated.
-        unsafe { api.last_error().ok().filter(|text| !text.is_null()).map(|text| CStr::from_ptr(text)) }
-            .map_or_else(String::new, |text| text.to_string_lossy().into_owned())
-    })
+    unsafe { api.use_library(library) }.map_err(|_| last_error(api))
+}
+
+/// Returns the reason of the thread's last error.
+fn last_error(api: &Gloo) -> String {
+    // SAFETY: the function has no preconditions.
+    let text = unsafe { api.last_error() }.ok().filter(|text| !text.is_null());
+    // SAFETY: the text is NUL-terminated, and valid until the thread calls another function.
+    text.map_or_else(String::new, |text| unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned())
 }

@@ -18,7 +18,7 @@ pub(crate) trait Progress: Send + Sync {
     /// Keeps the first failure until it is read.
     fn fail(&self, error: Error);
 
-    /// Returns the failure that nobody has read.
+    /// Returns the unread failure, and leaves it unread.
     fn failure(&self) -> Option<Error>;
 
     /// Returns the failure, once.

@@ -73,7 +73,7 @@ pub(crate) struct StreamState {
     /// sides of a wait cannot miss each other.
     progress: Apart<AtomicU64>,
     done: Condvar,
-    /// True if there is a failure that nobody has read, readable without the lock.
+    /// True if there is an unread failure. Written with the lock, and readable without it.
     has_failed: AtomicBool,
 }
 
@@ -310,7 +310,8 @@ impl Progress for StreamState {
     }
 
     fn fail(&self, error: Error) {
-        self.inbox.lock().failure.get_or_insert(error);
+        let mut inbox = self.inbox.lock();
+        inbox.failure.get_or_insert(error);
         self.has_failed.store(true, Relaxed);
     }
 
@@ -320,8 +321,9 @@ impl Progress for StreamState {
     }
 
     fn take_failure(&self) -> Option<Error> {
+        let mut inbox = self.inbox.lock();
         self.has_failed.store(false, Relaxed);
-        self.inbox.lock().failure.take()
+        inbox.failure.take()
     }
 
     fn wait_for(self: Arc<Self>, place: u64) {

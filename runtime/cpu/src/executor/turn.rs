@@ -83,23 +83,20 @@ impl StreamState {
 
     /// Passes the records at the front of the queued work, and lists the stream if there is other work.
     ///
-    /// What resumes a stream does this: a stream that waits for an event of it goes on without another thread.
+    /// The thread that resumes the stream calls it, so streams that wait for its events need no other thread.
     pub(super) fn pass_records(self: &Arc<Self>) {
         let mut batch = self.batch.lock();
         loop {
             if batch.is_empty() && !self.refill(&mut batch, false) {
                 return;
             }
-            match batch.pop_front() {
-                Some(Work::Record(record)) => self.pass_record(&record),
-                other => {
-                    if let Some(other) = other {
-                        batch.push_front(other);
-                    }
-                    self.end_turn(batch);
-                    return;
-                }
-            }
+            let Some(Work::Record(record)) = batch.front() else {
+                self.end_turn(batch);
+                return;
+            };
+            let record = record.clone();
+            batch.pop_front();
+            self.pass_record(&record);
         }
     }
 

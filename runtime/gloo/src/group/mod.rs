@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use tenon::support::Mutex;
 
+use self::operations::tag;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::mesh::Mesh;
@@ -158,9 +159,10 @@ impl Group {
             self.watched(&text, true, |group, _| unsafe { group.exchange(&messages) })?;
         }
         for operation in operations.iter().filter(|operation| !operation.is_message()) {
+            let text = operation.to_string();
             // SAFETY: the caller's promise.
-            self.watched(&operation.to_string(), false, |group, calls| unsafe {
-                group.collective(operation, calls)
+            self.watched(&text, false, |group, calls| unsafe {
+                group.collective(operation, tag(&text, calls))
             })?;
         }
         Ok(())

@@ -9,12 +9,11 @@ use crate::operation::{Buffer, Operation};
 use crate::reduction::Reduction;
 
 impl Group {
-    /// Runs a collective.
+    /// Runs a collective, whose messages have this tag.
     ///
     /// # Safety
     /// As for [`Group::run`].
-    pub(super) unsafe fn collective(&self, operation: &Operation, calls: u64) -> Result<()> {
-        let tag = tag(&operation.to_string(), calls);
+    pub(super) unsafe fn collective(&self, operation: &Operation, tag: u64) -> Result<()> {
         match operation {
             Operation::AllReduce { send, receive, op } => {
                 let (reduction, bytes) = (Reduction::of(send.data_type, *op)?, send.bytes()?);
@@ -131,12 +130,11 @@ impl Group {
         if bytes == 0 {
             return Ok(());
         }
-        let whole = bytes.checked_mul(self.size);
-        let whole = whole.ok_or_else(|| Error::Invalid("the buffers are larger than memory".to_owned()))?;
         let own = send + self.rank * bytes;
-        let mut scratch = Vec::new();
-        let parts = room(&mut scratch, whole - bytes)?;
         let others: Vec<usize> = (0..self.size).filter(|&member| member != self.rank).collect();
+        let mut scratch = Vec::new();
+        // `Operation::check` has found that the buffers of all members are not larger than memory.
+        let parts = room(&mut scratch, bytes * others.len())?;
         let part_of = |index: usize| parts + index * bytes;
         if let Some(connected) = &self.connected {
             let transfers: Vec<Transfer> = others
@@ -152,14 +150,9 @@ impl Group {
             // SAFETY: the caller's promise, and the scratch memory has room for the parts.
             unsafe { connected.mesh.exchange(&transfers)? };
         }
-        // The own part has its place in the order: before it come the parts of lower ranks.
-        let in_order: Vec<usize> = (0..self.size)
-            .map(|member| match member.cmp(&self.rank) {
-                std::cmp::Ordering::Less => part_of(member),
-                std::cmp::Ordering::Equal => own,
-                std::cmp::Ordering::Greater => part_of(member - 1),
-            })
-            .collect();
+        // The own part has its place in the order of the ranks.
+        let mut in_order: Vec<usize> = (0..others.len()).map(part_of).collect();
+        in_order.insert(self.rank, own);
         let out = receive.address();
         // The own part may overlap the results, so the sum is computed in the first part that is not its own.
         let sum = if self.size == 1 { own } else { part_of(0) };
@@ -263,7 +256,7 @@ impl Group {
 
 /// Returns a tag that members have in common only if they call the same operation as the same of all calls. FNV-1a, with
 /// both halves mixed into 31 bits: gloo puts a tag of 32 bits into a larger one.
-fn tag(operation: &str, calls: u64) -> u64 {
+pub(super) fn tag(operation: &str, calls: u64) -> u64 {
     let bytes = operation.bytes().chain(calls.to_le_bytes());
     let hash = bytes.fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
