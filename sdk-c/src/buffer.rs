@@ -5,12 +5,10 @@ use std::sync::atomic::Ordering;
 
 use tenon::DevicePtr;
 use tenon::device::{Stream, ffi};
-use tenon::support::has_room;
 
 use crate::call::text::place;
-use crate::call::{export, export_on, fail};
+use crate::call::{export, export_on, fail, need_room};
 use crate::devices::pool::pool;
-use crate::error::Failure;
 use crate::handles::{HandleKind, Handles};
 use crate::pool::PoolStatistics;
 use crate::{BufferHandle, DeviceHandle, Status};
@@ -27,11 +25,6 @@ struct Buffer {
 /// Removes the handles of a device's buffers. Their memory is freed with the pool.
 pub(crate) fn forget(device: usize) {
     BUFFERS.table.remove_all(|buffer| buffer.device == device);
-}
-
-/// Fails if the host has no memory for the metadata of a block.
-fn need_room() -> Result<(), Failure> {
-    if has_room() { Ok(()) } else { Err(Failure::no_room()) }
 }
 
 /// Allocates memory from the pool, for work on a stream.

@@ -3,7 +3,7 @@
 use std::any::Any;
 use std::cell::RefCell;
 use std::ffi::{CStr, CString, c_char};
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
 use std::ptr::null;
 
 use tenon::{Origin, device};
@@ -104,13 +104,14 @@ impl Failure {
             Failure::OutOfMemory { .. } => Status::OUT_OF_MEMORY,
         }
     }
+}
 
-    /// Returns the message.
-    pub(crate) fn message(&self) -> String {
+impl fmt::Display for Failure {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Failure::Device(error) => error.message.to_string(),
-            Failure::Own(error) => error.message.to_string(),
-            Failure::OutOfMemory { bytes } => format!("there is no memory for {bytes} bytes"),
+            Failure::Device(error) => formatter.write_str(&error.message),
+            Failure::Own(error) => formatter.write_str(&error.message),
+            Failure::OutOfMemory { bytes } => write!(formatter, "there is no memory for {bytes} bytes"),
         }
     }
 }

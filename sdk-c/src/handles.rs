@@ -94,7 +94,7 @@ mod tests {
         assert_eq!(*buffers.remove_if(handle, |_| Ok(())).unwrap(), 1);
         let failure = buffers.get(handle).unwrap_err();
         assert_eq!(failure.status(), Status::INVALID_HANDLE);
-        assert!(failure.message().contains("it was closed"), "{failure:?}");
+        assert!(failure.to_string().contains("it was closed"), "{failure:?}");
     }
 
     #[test]
@@ -108,7 +108,7 @@ mod tests {
 
     #[test]
     fn failure_names_null_and_handles_of_other_kinds() {
-        let message = |handle| bad_handle(HandleKind::Device, handle).message();
+        let message = |handle| bad_handle(HandleKind::Device, handle).to_string();
         assert!(message(0).contains("null"));
         assert!(message(handle::encode(HandleKind::Plugin as u8, 3, 1)).contains("form of a plugin"));
         assert!(message(usize::MAX).contains("not a device of this library"));

@@ -8,6 +8,7 @@ pub mod acl;
 pub mod buffer;
 mod c_text;
 pub mod call;
+pub mod collectives;
 pub mod devices;
 /// cbindgen:ignore
 mod dlpack;

@@ -6,8 +6,9 @@
 mod build;
 
 use std::fs;
+use std::net::TcpListener;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Returns a path in the repository.
@@ -89,6 +90,28 @@ fn vectors_are_added_on_the_smallest_plugin() {
         let mut command = validated(&example(source));
         let printed = faultless(command.arg("c_plugin").env("TENON_PLUGIN_PATH", &folder));
         assert_eq!(printed, "1048576 sums in 8 pieces, 0 wrong\n");
+    }
+}
+
+#[test]
+fn numbers_of_several_processes_are_added() {
+    if !tenon_testing::has_gloo() {
+        return;
+    }
+    let made = example("all_reduce.c");
+    let free = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = free.local_addr().unwrap().to_string();
+    drop(free);
+    let start = |rank: usize| {
+        let mut member = validated(&made);
+        member.args([&address, &rank.to_string(), "3"]).env("TENON_COMM_TIMEOUT", "60");
+        member.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+    };
+    let members: Vec<Child> = (0..3).map(start).collect();
+    for (rank, member) in members.into_iter().enumerate() {
+        let output = member.wait_with_output().unwrap();
+        assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+        assert_eq!(String::from_utf8_lossy(&output.stdout), format!("rank {rank} of 3: 30 33 36 39\n"));
     }
 }
 

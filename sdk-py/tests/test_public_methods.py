@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import tenon
+from support import has_gloo
 from tenon._native import functions
 
 
@@ -53,6 +54,22 @@ def on_stream(action: Callable[[tenon.Device, tenon.Stream], object]) -> Callabl
     return run
 
 
+def alone(action: Callable[[tenon.Communicator, tenon.Buffer], object]) -> Callable[[tenon.Device], object]:
+    """Runs an action in a group of one process."""
+
+    def run(device: tenon.Device) -> None:
+        with tenon.Communicator("127.0.0.1:1", 0, 1, device=device) as communicator:
+            action(communicator, buffer(device))
+
+    return run
+
+
+def to_itself(communicator: tenon.Communicator, data: tenon.Buffer) -> None:
+    with communicator.group():
+        communicator.send(data, 0)
+        communicator.recv(buffer(communicator.device), 0)
+
+
 #: What is done with a device, by the name in the public API and whether it gets a stream.
 ACTIONS: dict[tuple[str, bool], Callable[[tenon.Device], object]] = {
     ("Buffer.close", False): close_buffers,
@@ -70,6 +87,17 @@ ACTIONS: dict[tuple[str, bool], Callable[[tenon.Device], object]] = {
     ("Buffer.fill", True): on_stream(lambda device, stream: buffer(device).fill(1, stream=stream)),
     ("Buffer.to", False): lambda device: buffer(device).to(tenon.device("cpu:1")),
     ("Buffer.to", True): on_stream(lambda device, stream: buffer(device).to(tenon.device("cpu:1"), stream=stream)),
+    ("Communicator.all_gather", False): alone(lambda group, data: group.all_gather(data)),
+    ("Communicator.all_reduce", False): alone(lambda group, data: group.all_reduce(data)),
+    ("Communicator.all_to_all", False): alone(lambda group, data: group.all_to_all([data])),
+    ("Communicator.broadcast", False): alone(lambda group, data: group.broadcast(data)),
+    ("Communicator.close", False): alone(lambda group, data: None),
+    ("Communicator.group", False): alone(to_itself),
+    ("Communicator.name", False): alone(lambda group, data: group.name),
+    ("Communicator.recv", False): alone(to_itself),
+    ("Communicator.reduce", False): alone(lambda group, data: group.reduce(data)),
+    ("Communicator.reduce_scatter", False): alone(lambda group, data: group.reduce_scatter(data.reshape(1, 8))),
+    ("Communicator.send", False): alone(to_itself),
     ("Device.create_event", False): lambda device: device.create_event().handle,
     ("Device.create_stream", False): lambda device: device.create_stream(),
     ("Device.memory_stats", False): lambda device: device.memory_stats(),
@@ -94,6 +122,8 @@ ACTIONS: dict[tuple[str, bool], Callable[[tenon.Device], object]] = {
 def test_method_calls_the_function(
     function: str, method: str, device: tenon.Device, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    if method.startswith("Communicator.") and not has_gloo():
+        pytest.skip("needs gloo: apt-get install libgloo0")
     called = []
     foreign = getattr(functions, f"_{function}")
 

@@ -55,6 +55,26 @@ pub enum Error {
         reason: io::Error,
     },
 
+    /// Rank 0 cannot wait for the others at the address of a meeting.
+    #[error("rank 0 cannot listen at {address}: {reason}")]
+    NotListening {
+        /// The address, as the program gave it.
+        address: String,
+        /// What went wrong.
+        reason: io::Error,
+    },
+
+    /// Rank 0 was not found at the address of a meeting.
+    #[error("rank 0 was not found at {address} within {}: {reason}", Seconds(*.limit))]
+    NotMet {
+        /// The address, as the program gave it.
+        address: String,
+        /// The time limit.
+        limit: Duration,
+        /// What went wrong last.
+        reason: io::Error,
+    },
+
     /// The server refused this process.
     #[error("the root of the group refuses rank {rank}: {reason}")]
     Refused {

@@ -4,14 +4,15 @@
 //! libraries that the process has loaded, then where the variable `TENON_GLOO` says, then as `libgloo.so.0` of the system.
 //! Without one, groups of more than one process cannot be made, and the error says what was looked for.
 //!
-//! One process makes a root id with [`new_root_id`] and sends it to the others by its own means. Each joins with a rank of its
+//! One process makes a root id with [`new_root_id`] and sends it to the others by its own means, or at a known address with
+//! [`meet`]. Each joins with a rank of its
 //! own. A [`Group`] runs an operation at once. A [`Communicator`] runs operations in the order of the calls, each when a
 //! stream has come to it.
 //!
 //! | variable | meaning | default |
 //! |---|---|---|
 //! | `TENON_GLOO` | path of a library that has gloo | none |
-//! | `TENON_COMM_INTERFACE` | address or name of the interface that reaches the other members | that of `PADDLE_CURRENT_ENDPOINT`; that which reaches `PADDLE_MASTER` or `MASTER_ADDR`; `127.0.0.1` |
+//! | `TENON_COMM_INTERFACE` | address or name of the interface that reaches the other members | the one on which the processes met; that of `PADDLE_CURRENT_ENDPOINT`; that which reaches `PADDLE_MASTER` or `MASTER_ADDR`; `127.0.0.1` |
 //! | `TENON_COMM_TIMEOUT` | how long an operation may take, and how long members wait for each other, in seconds | 600 |
 //!
 //! **Failures.** If a member ends, leaves, calls something else or does not come in time, the operation of the others fails
@@ -54,3 +55,4 @@ pub use communicator::{Communicator, Done, Launch, Memory, Ticket, end_bracket, 
 pub use error::{Error, NoEngine, Result};
 pub use group::{Group, ROOT_ID_SIZE, new_root_id};
 pub use operation::{Buffer, Operation};
+pub use rendezvous::meet;

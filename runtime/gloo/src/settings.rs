@@ -1,5 +1,6 @@
 //! The environment variables of collectives, and the address of this machine in the network.
 
+use std::cell::Cell;
 use std::env;
 use std::ffi::{CStr, CString};
 use std::io;
@@ -19,6 +20,24 @@ const DEFAULT_TIMEOUT: Duration = Duration::from_secs(600);
 const OWN: [&str; 1] = ["PADDLE_CURRENT_ENDPOINT"];
 /// Variables of hosts with an address that all members reach, with or without a port.
 const MASTERS: [&str; 2] = ["PADDLE_MASTER", "MASTER_ADDR"];
+
+thread_local! {
+    /// The address of this machine that the processes use which this thread has met.
+    static REACHED_AT: Cell<Option<IpAddr>> = const { Cell::new(None) };
+}
+
+/// Calls `body`, during which groups are served at an address of this machine, unless the variable names another one.
+pub(crate) fn reachable_at<R>(own: IpAddr, body: impl FnOnce() -> R) -> R {
+    /// Restores the address also if `body` panics.
+    struct Restore(Option<IpAddr>);
+    impl Drop for Restore {
+        fn drop(&mut self) {
+            REACHED_AT.set(self.0);
+        }
+    }
+    let _restore = Restore(REACHED_AT.replace(Some(own)));
+    body()
+}
 
 /// Returns the time limit of each operation.
 ///
@@ -43,12 +62,13 @@ fn timeout_of(value: &str) -> Result<Duration> {
 }
 
 /// Returns the address at which other members reach this process: that of the interface which the variable names, the
-/// host's own, or that of the interface which reaches the host's master. Without any, programs of one machine meet.
+/// one at which the thread has met them, the host's own, or that of the interface which reaches the host's master. Without
+/// any, programs of one machine meet.
 ///
 /// # Errors
 /// If the variable names no interface.
 pub(crate) fn own_address() -> Result<IpAddr> {
-    if let Some(address) = interface()? {
+    if let Some(address) = interface()?.or(REACHED_AT.get()) {
         return Ok(address);
     }
     let endpoint = |variable: &&str| env::var(variable).ok().filter(|value| !value.is_empty());

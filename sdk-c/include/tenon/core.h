@@ -499,6 +499,38 @@ tenon_status tenon_buffer_size(tenon_buffer buffer, size_t* size);
 tenon_status tenon_buffer_device(tenon_buffer buffer, tenon_device* device);
 
 /**
+ * @brief Joins a group of processes that meet at an address, as one of its ranks.
+ *
+ * Rank 0 listens at the address, the others connect to it, and rank 0 sends them the root id that its device makes. Then
+ * each calls `tenon_xccl_comm_init_rank`. The call returns when all have come. A group of one process needs no network.
+ *
+ * The address can be used again for the next group. Strangers that reach it can take a place in the group, so it must be in
+ * a private network. Collectives may need further ports, which the device chooses. The environment variable
+ * `TENON_COMM_TIMEOUT` has the longest wait in seconds; the default is 600.
+ *
+ * @param[in] device The device whose memory the collectives use.
+ * @param[in] address `HOST:PORT` of rank 0, such as `"192.168.0.1:6170"`, the same in all processes.
+ * @param[in] rank The rank of this process, from 0 to `ranks` - 1.
+ * @param[in] ranks Number of processes in the group.
+ * @param[out] comm The communicator. `tenon_xccl_destroy_comm` leaves the group.
+ * @retval TENON_SUCCESS On success.
+ * @retval TENON_INVALID_HANDLE `device` is not an open device.
+ * @retval TENON_INVALID_ARGUMENT `address` is `NULL` or no address, or `rank` is not less than `ranks`. Or `comm` is
+ *     `NULL`.
+ * @retval TENON_UNSUPPORTED The device has no collectives.
+ * @retval TENON_FAILED The processes did not all come in time, two have the same rank, or they disagree about `ranks`; the
+ *     last error names the ranks.
+ * @retval other The status that the plugin returned.
+ * @par Threads
+ *     Any thread, also several at once with different addresses.
+ */
+tenon_status tenon_comm_join(tenon_device device,
+                             const char* address,
+                             size_t rank,
+                             size_t ranks,
+                             tenon_collective_comm* comm);
+
+/**
  * @brief Counts the devices of a type, open or not.
  *
  * Initialises the plugin if necessary.

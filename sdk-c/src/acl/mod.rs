@@ -191,7 +191,7 @@ impl Drop for Opened {
 fn as_device(failure: Failure) -> device::Error {
     match failure {
         Failure::Device(error) => error,
-        other => device::Error::new(other.status().to_device(), other.message()),
+        other => device::Error::new(other.status().to_device(), other.to_string()),
     }
 }
 

@@ -145,6 +145,11 @@ pub fn device_of_same(plugin: PluginHandle, id: DeviceId) -> Result<DeviceHandle
         .ok_or_else(|| Failure::not_found(format!("device {} of the plugin is not open", id.0)))
 }
 
+/// Fails if the host has no memory for the description of an object or of a block.
+pub(crate) fn need_room() -> Result<(), Failure> {
+    if has_room() { Ok(()) } else { Err(Failure::no_room()) }
+}
+
 /// Runs the body of a hand-written export.
 pub(crate) fn export(name: &str, body: impl FnOnce() -> Result<(), Failure>) -> Status {
     match catch_unwind(AssertUnwindSafe(body)) {
@@ -241,7 +246,7 @@ pub(crate) fn fail(
     function: Option<Function>,
     failure: Failure,
 ) -> Status {
-    let message = failure.message();
+    let message = failure.to_string();
     let mut status = failure.status();
     let mut refusal = None;
     let mut plugin_message = None;

@@ -111,7 +111,7 @@ pub(crate) fn start(lifecycle: &Lifecycle, options: &Start) -> Result<(), Failur
             Ok(_) => {}
             Err(failure) => failures.push(Arc::new(FailedPlugin {
                 path: c_text(&candidate.path.to_string_lossy()),
-                reason: c_text(&failure.message()),
+                reason: c_text(&failure.to_string()),
             })),
         }
     }

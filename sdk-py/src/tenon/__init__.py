@@ -35,6 +35,7 @@ from tenon.arrays import (
     zeros_like,
 )
 from tenon.buffer import Buffer
+from tenon.communicator import Communicator
 from tenon.device import Device, current_device, current_stream, device, devices, set_device, synchronize
 from tenon.dtype import DType, dtype
 from tenon.errors import (
@@ -67,6 +68,7 @@ __all__ = [
     "Availability",
     "Buffer",
     "BusyError",
+    "Communicator",
     "DType",
     "Device",
     "DeviceError",

@@ -1,24 +1,15 @@
 //! The server of a root id.
 
 use std::io;
-use std::net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream};
-use std::os::fd::AsRawFd as _;
+use std::net::{IpAddr, Shutdown, SocketAddr, TcpStream};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread;
 use std::time::{Duration, Instant};
 
 use tenon::support::{Condvar, Mutex};
 
 use super::id::RootId;
+use super::listener::Listener;
 use super::wire::{Hello, LONGEST, MemberState, Presence, Reply, Request};
-
-/// How long a process that connects may take for its first message.
-const FIRST_MESSAGE: Duration = Duration::from_secs(5);
-/// How long a message to a member may take.
-const SENDING: Duration = Duration::from_secs(5);
-/// Number of connections that may be open without a first message.
-const MOST_STRANGERS: usize = 256;
 
 /// Serves one group. Ends when it is dropped.
 pub(crate) struct Server {
@@ -27,10 +18,8 @@ pub(crate) struct Server {
 }
 
 struct Shared {
-    secret: [u8; 16],
-    listener: TcpListener,
+    listener: Arc<Listener>,
     limit: Duration,
-    strangers: AtomicUsize,
     group: Mutex<Group>,
     changed: Condvar,
 }
@@ -54,13 +43,7 @@ struct Member {
 impl Group {
     fn missing(&self) -> String {
         let ranks = self.members.iter().enumerate().filter(|(_, member)| member.is_none());
-        let ranks: Vec<String> = ranks.map(|(rank, _)| rank.to_string()).collect();
-        format!(
-            "{} {} of {} did not come",
-            if ranks.len() == 1 { "rank" } else { "ranks" },
-            ranks.join(", "),
-            self.members.len()
-        )
+        super::missing(ranks.map(|(rank, _)| rank), self.members.len())
     }
 
     fn is_complete(&self) -> bool {
@@ -76,18 +59,19 @@ impl Group {
 impl Server {
     /// Starts a server on a free port of an address. `limit`: how long members wait for each other.
     pub(crate) fn start(address: IpAddr, limit: Duration) -> io::Result<Self> {
-        let listener = TcpListener::bind(SocketAddr::new(address, 0))?;
-        let id = RootId::new(listener.local_addr()?)?;
+        let listener = Listener::bind(SocketAddr::new(address, 0))?;
+        let id = RootId::new(listener.address()?)?;
         let shared = Arc::new(Shared {
-            secret: id.secret,
-            listener,
+            listener: listener.clone(),
             limit,
-            strangers: AtomicUsize::new(0),
             group: Mutex::default(),
             changed: Condvar::new(),
         });
         let serving = shared.clone();
-        thread::Builder::new().name("tenon-root".to_owned()).spawn(move || serving.accept())?;
+        listener.start(
+            move |connection| greet(connection, &id.secret),
+            move |hello, connection| serving.serve(hello, connection),
+        )?;
         Ok(Self { id, shared })
     }
 }
@@ -104,64 +88,19 @@ impl Drop for Server {
         }
         drop(group);
         self.shared.changed.notify_all();
-        self.shared.stop_listening();
+        self.shared.listener.close();
+    }
+}
+
+/// Reads the first message of a member, which has the secret.
+fn greet(connection: &TcpStream, secret: &[u8; 16]) -> io::Result<Hello> {
+    match Request::read(&mut &*connection)? {
+        Request::Hello(hello) if hello.secret == *secret => Ok(hello),
+        _ => Err(io::ErrorKind::InvalidData.into()),
     }
 }
 
 impl Shared {
-    /// Ends the wait for connections of another thread.
-    fn stop_listening(&self) {
-        // SAFETY: the descriptor is open as long as the listener.
-        unsafe { libc::shutdown(self.listener.as_raw_fd(), libc::SHUT_RDWR) };
-    }
-
-    fn accept(self: &Arc<Self>) {
-        loop {
-            let connection = self.listener.accept();
-            let group = self.group.lock();
-            if group.is_closed || (!group.members.is_empty() && group.is_complete()) {
-                return;
-            }
-            drop(group);
-            let Ok((connection, _)) = connection else {
-                // No descriptor is free, for example.
-                thread::sleep(Duration::from_millis(50));
-                continue;
-            };
-            if self.strangers.fetch_add(1, Ordering::AcqRel) >= MOST_STRANGERS {
-                self.strangers.fetch_sub(1, Ordering::AcqRel);
-                continue;
-            }
-            let shared = self.clone();
-            let serve = move || {
-                let hello = shared.greet(&connection);
-                shared.strangers.fetch_sub(1, Ordering::AcqRel);
-                if let Ok(hello) = hello {
-                    shared.serve(hello, connection);
-                }
-            };
-            if thread::Builder::new()
-                .name("tenon-member".to_owned())
-                .stack_size(256 << 10)
-                .spawn(serve)
-                .is_err()
-            {
-                self.strangers.fetch_sub(1, Ordering::AcqRel);
-            }
-        }
-    }
-
-    /// Reads the first message. Others than members get no answer.
-    fn greet(&self, connection: &TcpStream) -> io::Result<Hello> {
-        connection.set_read_timeout(Some(FIRST_MESSAGE))?;
-        connection.set_write_timeout(Some(SENDING))?;
-        connection.set_nodelay(true)?;
-        match Request::read(&mut &*connection)? {
-            Request::Hello(hello) if hello.secret == self.secret => Ok(hello),
-            _ => Err(io::ErrorKind::InvalidData.into()),
-        }
-    }
-
     /// Lets a member in, and answers it until it leaves or ends.
     fn serve(&self, hello: Hello, connection: TcpStream) {
         let Ok(writing) = connection.try_clone() else { return };
@@ -253,7 +192,7 @@ impl Shared {
         if group.is_closed {
             return refuse("the root has left".to_owned());
         }
-        self.stop_listening();
+        self.listener.close();
         let mut addresses = Vec::new();
         for member in group.members.iter().flatten() {
             let length = member.addresses.len() / size;

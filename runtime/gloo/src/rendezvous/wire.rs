@@ -204,13 +204,13 @@ impl Rest<'_> {
     }
 }
 
-fn send(to: &mut impl Write, message: &[u8]) -> io::Result<()> {
+pub(super) fn send(to: &mut impl Write, message: &[u8]) -> io::Result<()> {
     let length = u32::try_from(message.len()).ok().filter(|&length| length as usize <= LONGEST);
     let length = length.ok_or_else(|| bad("a message is too long"))?;
     to.write_all(&[&length.to_le_bytes()[..], message].concat())
 }
 
-fn receive(from: &mut impl Read) -> io::Result<Vec<u8>> {
+pub(super) fn receive(from: &mut impl Read) -> io::Result<Vec<u8>> {
     let mut length = [0; 4];
     from.read_exact(&mut length)?;
     let length = u32::from_le_bytes(length) as usize;
@@ -226,7 +226,7 @@ fn receive(from: &mut impl Read) -> io::Result<Vec<u8>> {
     Ok(message)
 }
 
-fn bad(reason: &'static str) -> io::Error {
+pub(super) fn bad(reason: &'static str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, reason)
 }
 

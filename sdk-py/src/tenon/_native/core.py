@@ -772,6 +772,51 @@ def buffer_device(buffer: int) -> int:
     return device.value or 0
 
 
+_comm_join = _Library.bind(
+    "tenon_comm_join", _C.c_void_p, _C.c_char_p, _C.c_size_t, _C.c_size_t, _C.POINTER(_C.c_void_p)
+)
+
+
+def comm_join(device: int, address: str, rank: int, ranks: int) -> int:
+    """Joins a group of processes that meet at an address, as one of its ranks.
+
+    Rank 0 listens at the address, the others connect to it, and rank 0 sends them the root id that
+    its device makes. Then each calls ``xccl_comm_init_rank``. The call returns when all have come.
+    A group of one process needs no network.
+
+    The address can be used again for the next group. Strangers that reach it can take a place in
+    the group, so it must be in a private network. Collectives may need further ports, which the
+    device chooses. The environment variable ``TENON_COMM_TIMEOUT`` has the longest wait in seconds;
+    the default is 600.
+
+    Args:
+        device: The device whose memory the collectives use.
+        address: ``HOST:PORT`` of rank 0, such as ``"192.168.0.1:6170"``, the same in all
+            processes.
+        rank: The rank of this process, from 0 to ``ranks`` - 1.
+        ranks: Number of processes in the group.
+
+    Returns:
+        The communicator. ``xccl_destroy_comm`` leaves the group.
+
+    Raises:
+        InvalidHandleError: ``device`` is not an open device.
+        InvalidArgumentError: ``address`` is ``None`` or no address, or ``rank`` is not less
+            than ``ranks``.
+        UnsupportedError: The device has no collectives.
+        DeviceError: The processes did not all come in time, two have the same rank, or they
+            disagree about ``ranks``; the last error names the ranks (``Status.FAILED``).
+        DeviceError: The status that the plugin returned.
+
+    Threads: any thread, also several at once with different addresses.
+    """
+    comm = _C.c_void_p()
+    status = _comm_join(device, _Text.encode(address), rank, ranks, comm)
+    if status:
+        _Check.failed(status)
+    return comm.value or 0
+
+
 _device_count = _Library.bind("tenon_device_count", _C.c_char_p, _C.POINTER(_C.c_size_t))
 
 
