@@ -24,7 +24,7 @@ PATIENCE = 120
 """Seconds after which a test is considered hung. No result depends on the exact value."""
 
 
-def has_gloo() -> bool:
+def _has_gloo() -> bool:
     try:
         ctypes.CDLL("libgloo.so.0")
     except OSError:
@@ -32,7 +32,7 @@ def has_gloo() -> bool:
     return True
 
 
-needs_gloo = pytest.mark.skipif(not has_gloo(), reason="needs gloo: apt-get install libgloo0")
+needs_gloo = pytest.mark.skipif(not _has_gloo(), reason="needs gloo: apt-get install libgloo0")
 """Marks a test of collectives."""
 
 

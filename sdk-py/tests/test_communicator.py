@@ -6,6 +6,7 @@ import json
 import socket
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -178,6 +179,17 @@ def test_groups_that_are_dropped_leave_no_descriptors() -> None:
 
 
 @needs_gloo
+def test_the_program_of_the_guide_adds() -> None:
+    page = Path(__file__).parent.parent.parent / "docs/src/guide/collectives.md"
+    program = page.read_text().split("```python\n")[1].split("```")[0]
+    for shown, used in [('"192.168.0.1:6170"', "sys.argv[1]"), ("rank=0", "rank=int(sys.argv[2])")]:
+        assert shown in program
+        program = program.replace(shown, used)
+    program = "import json, sys\n" + program + "print(json.dumps({'total': total.tolist()}))\n"
+    assert members(program, 2) == [{"total": [2.0] * 4}] * 2
+
+
+@needs_gloo
 def test_a_missing_member_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TENON_COMM_TIMEOUT", "0.5")
     with pytest.raises(tenon.DeviceError, match=r"within 0.5 s: rank 1 of 2 did not come"):
@@ -186,7 +198,6 @@ def test_a_missing_member_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
         tenon.Communicator(free_address(), 1, 2)
 
 
-@needs_gloo
 def test_the_variables_of_launchers_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("MASTER_ADDR", "MASTER_PORT", "RANK", "WORLD_SIZE"):
         monkeypatch.delenv(name, raising=False)
@@ -203,7 +214,6 @@ def test_the_variables_of_launchers_are_read(monkeypatch: pytest.MonkeyPatch) ->
         assert (communicator.rank, communicator.size) == (0, 1)
 
 
-@needs_gloo
 def test_wrong_arguments_are_named() -> None:
     with pytest.raises(tenon.InvalidArgumentError, match="`somewhere` is not an address such as"):
         tenon.Communicator("somewhere", 0, 1)

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 import tenon
-from support import has_gloo
 from tenon._native import functions
 
 
@@ -122,8 +121,6 @@ ACTIONS: dict[tuple[str, bool], Callable[[tenon.Device], object]] = {
 def test_method_calls_the_function(
     function: str, method: str, device: tenon.Device, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    if method.startswith("Communicator.") and not has_gloo():
-        pytest.skip("needs gloo: apt-get install libgloo0")
     called = []
     foreign = getattr(functions, f"_{function}")
 

@@ -65,6 +65,11 @@ const ROWS: [Row; 21] = [
         "python",
         by("sdk-py/tests/test_capture.py", "docs/src/guide/capture.md"),
     ),
+    row(
+        "docs/src/guide/collectives.md",
+        "python",
+        by("sdk-py/tests/test_communicator.py", "docs/src/guide/collectives.md"),
+    ),
     row("docs/src/guide/diopi.md", "c", by("plugins/diopi/tests/test_example.py", "add.c")),
     row("docs/src/guide/first-device.md", "rust", Tested::Crate),
     row("docs/src/guide/first-device.md", "toml", Tested::Crate),

@@ -25,8 +25,8 @@
 //! use tenon_gloo::{Buffer, Group, Operation};
 //!
 //! # fn main() -> tenon_gloo::Result<()> {
-//! # let Ok(id) = tenon_gloo::new_root_id() else { return Ok(()) };
-//! // A group of one process; others would join with the same bytes.
+//! let id = tenon_gloo::new_root_id()?;
+//! // A group of one process, which needs no gloo; others would join with the same bytes.
 //! let mut group = Group::join(&id, 0, 1)?;
 //! let mut data = [1.5_f32, 2.5];
 //! let place = DevicePtr::from_addr(data.as_mut_ptr() as usize);

@@ -32,9 +32,8 @@ pub const ROOT_ID_SIZE: usize = ID_SIZE;
 /// Makes the root id of a new group, and serves it until this process leaves the group.
 ///
 /// # Errors
-/// If there is no gloo, a variable is wrong, or no port is free.
+/// If a variable is wrong, or no port is free.
 pub fn new_root_id() -> Result<[u8; ROOT_ID_SIZE]> {
-    Engine::get()?;
     let failed = |reason| Error::System { action: "cannot serve a root id", reason };
     let server = Server::start(settings::own_address()?, settings::timeout()?).map_err(failed)?;
     let id = server.id.bytes();
