@@ -25,13 +25,24 @@ stub_device! {
             Ok(2)
         }
     }
-    optional {}
+    optional {
+        fn xccl_get_unique_id_size(&self) -> Result<usize> {
+            Ok(ROOT_ID.len())
+        }
+    }
 }
+
+/// The id of the group to which all communicators belong.
+static ROOT_ID: [u8; 4] = *b"root";
 
 static DEVICE: TwoDevices = TwoDevices;
 
 /// The length of each allocation.
 const SIZE: u64 = 64;
+
+/// The rank of the second communicator, which is the fourth that is made, and that of the live one.
+const SECOND_RANK: u64 = 4;
+const LIVE_RANK: u64 = 5;
 
 /// Objects of one device: handles by the name of their type, memory by its space.
 type Objects = BTreeMap<&'static str, u64>;
@@ -42,6 +53,7 @@ struct World {
     _other: Arc<Validate>,
     reports: Arc<Mutex<Vec<Report>>>,
     next_address: u64,
+    next_rank: u64,
     destroyed: Objects,
     live: Objects,
     /// Other objects of the same kinds, on the same device.
@@ -76,6 +88,7 @@ impl World {
             _other: other.clone(),
             reports,
             next_address: 0x10_0000,
+            next_rank: 0,
             destroyed: Objects::new(),
             live: Objects::new(),
             second: Objects::new(),
@@ -139,7 +152,15 @@ impl World {
                     SIZE / 2
                 }
             }
+            Kind::Int { .. } if function == Function::XcclCommInitRank && param.name == "rank" => {
+                self.next_rank += 1;
+                self.next_rank % 8
+            }
+            Kind::Int { .. } if matches!(param.name, "rank" | "root" | "dest_rank" | "src_rank") => {
+                SECOND_RANK
+            }
             Kind::Int { .. } => 8,
+            Kind::Struct("CollectiveRootId") => ROOT_ID.as_ptr().addr() as u64,
             _ => kind_of(param).and_then(|kind| objects.get(kind).copied()).unwrap_or(1),
         };
         params.iter().enumerate().map(&mut argument).collect()
@@ -178,11 +199,35 @@ impl World {
         assert!(self.call(&own, wait, &words));
     }
 
+    /// Makes the second member of the group call something else than `function`, or the other side of a message with
+    /// another count.
+    fn disagree(&mut self, function: Function) {
+        let other = match function {
+            Function::XcclAllReduce => Function::XcclBroadcast,
+            Function::XcclSend => Function::XcclRecv,
+            Function::XcclRecv => Function::XcclSend,
+            _ => Function::XcclAllReduce,
+        };
+        let (own, second) = (self.own.clone(), self.second.clone());
+        let mut words = self.arguments(other, &second, 0);
+        for (word, param) in words.iter_mut().zip(other.info().params) {
+            match param.name {
+                "count" => *word = 2,
+                "dest_rank" | "src_rank" => *word = LIVE_RANK,
+                _ => {}
+            }
+        }
+        assert!(self.call(&own, other, &words));
+        self.reports.lock().unwrap().clear();
+    }
+
     /// Returns invalid and unusual values of a parameter.
     fn values(&self, param: &ParamInfo, valid: u64) -> Vec<u64> {
         let Some(kind) = kind_of(param) else {
             return match param.kind {
                 Kind::Pointer | Kind::Callback(_) => vec![0],
+                // A plugin that accepts an id has read it.
+                Kind::Struct("CollectiveRootId") => Vec::new(),
                 _ => vec![7777, u64::MAX],
             };
         };
@@ -215,6 +260,9 @@ fn reported(function: Function) -> BTreeSet<Rule> {
                 words[param] = *value;
             }
             let own = world.own.clone();
+            if has_pending_work && params.iter().any(|param| kind_of(param) == Some("CollectiveComm")) {
+                world.disagree(function);
+            }
             world.call(&own, function, &words);
             let reports = world.reports.lock().unwrap();
             found.extend(reports.iter().map(|report| report.rule));

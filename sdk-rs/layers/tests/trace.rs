@@ -55,6 +55,35 @@ fn times(event: &Value) -> (u64, u64) {
 }
 
 #[test]
+fn a_collective_has_its_rank_and_its_bytes() {
+    let (trace, device) = traced(options("collectives"));
+    let memory = device.device_memory_allocate(ID, 64).unwrap();
+    let mut id = vec![0; device.xccl_get_unique_id_size().unwrap()];
+    device.xccl_get_unique_id(&mut id).unwrap();
+    let comm = device.xccl_comm_init_rank(1, &mut id, 0).unwrap();
+    for count in [4, 8] {
+        let types = (DataType::FLOAT64, ReduceOp::SUM);
+        device.xccl_all_reduce(memory, memory, count, types.0, types.1, comm, Stream::NULL).unwrap();
+    }
+    device.synchronize_device(ID).unwrap();
+    device.xccl_destroy_comm(comm).unwrap();
+    device.device_memory_deallocate(ID, memory, 64).unwrap();
+    trace.finish();
+    let events = read(trace.file());
+    let calls = named(&events, "X", "xccl_all_reduce");
+    let calls: Vec<&Value> = calls.into_iter().filter(|event| event["cat"] != "work").collect();
+    let numbers = |event: &Value| ["rank", "ranks", "count", "bytes"].map(|name| event["args"][name].clone());
+    assert_eq!(numbers(calls[0]), [0, 1, 4, 32]);
+    assert_eq!(numbers(calls[1]), [0, 1, 8, 64]);
+    let summary = summary(trace.file());
+    let of_reduce = summary.functions.iter().find(|function| function.name == "xccl_all_reduce").unwrap();
+    assert_eq!((of_reduce.count, of_reduce.bytes), (2, 96));
+    let line = summary.to_string();
+    let line = line.lines().skip_while(|line| !line.starts_with("collectives")).nth(1).unwrap();
+    assert_eq!(line.split_whitespace().collect::<Vec<_>>(), ["xccl_all_reduce", "2", "96", "B"]);
+}
+
+#[test]
 fn a_call_is_written_with_its_arguments_and_its_end() {
     let (trace, device) = traced(options("calls"));
     let memory = device.device_memory_allocate(OTHER, 64).unwrap();

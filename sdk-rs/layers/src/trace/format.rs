@@ -154,10 +154,14 @@ pub(super) fn tail(text: &mut Text<'_>) {
 pub(super) fn record(text: &mut Text<'_>, setting: &Setting<'_>, thread: u64, header: Header, words: &[u64]) {
     match (header.kind, words) {
         (Kind::Call, [start, end, arguments @ ..]) => {
-            call(text, setting, thread, header, (*start, *end), arguments);
+            call(text, setting, thread, header, (*start, *end), None, arguments);
+        }
+        (Kind::Collective, [start, end, rank, ranks, bytes, arguments @ ..]) => {
+            let of_group = Some([*rank, *ranks, *bytes]);
+            call(text, setting, thread, header, (*start, *end), of_group, arguments);
         }
         (Kind::MemoryCall, [start, end, bytes, arguments @ ..]) => {
-            call(text, setting, thread, header, (*start, *end), arguments);
+            call(text, setting, thread, header, (*start, *end), None, arguments);
             counter(text, setting, header, *end, *bytes, arguments);
         }
         (Kind::Work, [start, end, lane, device]) => {
@@ -202,6 +206,7 @@ fn call(
     thread: u64,
     header: Header,
     times: (u64, u64),
+    of_group: Option<[u64; 3]>,
     arguments: &[u64],
 ) {
     let info = function(header);
@@ -220,6 +225,14 @@ fn call(
         text.put(param.name);
         text.put("\":");
         value(text, &param.kind, *argument);
+    }
+    if let Some(numbers) = of_group {
+        for (name, number) in ["rank", "ranks", "bytes"].into_iter().zip(numbers) {
+            text.put(",\"");
+            text.put(name);
+            text.put("\":");
+            text.number(number);
+        }
     }
     if header.answer != 0 {
         text.put(if header.answer == 1 { ",\"answer\":true" } else { ",\"answer\":false" });

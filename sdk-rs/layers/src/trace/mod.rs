@@ -1,7 +1,8 @@
 //! The layer that records calls and the work of streams.
 //!
 //! The file is JSON in the format of Chrome's traces, which <https://ui.perfetto.dev> and `chrome://tracing` show. Each
-//! call is an event of its thread with its arguments and its status. Each device has a counter for the memory in use.
+//! call is an event of its thread with its arguments and its status; a collective also has the rank of the process, the number
+//! of ranks, and the bytes of its `count` elements. Each device has a counter for the memory in use.
 //! Each stream is a lane: the layer queues a callback behind each piece of work, which records the time. The device does
 //! not report when work starts, so an event on a lane begins when the work was queued or when the work before it ended,
 //! whichever is later. No callback is queued while a stream is captured into a graph. A program whose own callbacks wait
@@ -19,6 +20,7 @@
 //! be written, because the disk is full or the reader of a pipe has gone, are counted in the file and reported on
 //! standard error.
 
+mod collectives;
 mod crash;
 mod format;
 mod lanes;
@@ -39,6 +41,7 @@ use tenon::reflect::Call;
 use crate::clock;
 use crate::setting::{self, BadSetting};
 
+use collectives::Memberships;
 use lanes::Lanes;
 use memory::InUse;
 use ring::{Header, Kind, MOST};
@@ -118,6 +121,7 @@ impl Trace {
             tracer: self.tracer,
             plugin,
             in_use: Box::new(InUse::new()),
+            memberships: Memberships::default(),
             lanes: lanes.then(|| Lanes::new(self.tracer, plugin)),
         })
     }
@@ -143,6 +147,7 @@ pub struct TraceLayer {
     tracer: &'static Tracer,
     plugin: u8,
     in_use: Box<InUse>,
+    memberships: Memberships,
     lanes: Option<Arc<Lanes>>,
 }
 
@@ -179,15 +184,21 @@ impl TraceLayer {
         record[1] = start;
         record[2] = end;
         let mut words = 3;
+        let mut kind = Kind::Call;
         if let Some(bytes) = in_use {
             record[3] = bytes;
             words = 4;
+            kind = Kind::MemoryCall;
+        }
+        if let Some(of_group) = self.memberships.note(call.index, call.arguments, outcome.error.is_some()) {
+            record[3..6].copy_from_slice(&of_group);
+            words = 6;
+            kind = Kind::Collective;
         }
         // The parameters of every function fit; further ones would be cut.
         let arguments = &call.arguments[..call.arguments.len().min(MOST - words)];
         record[words..words + arguments.len()].copy_from_slice(arguments);
         words += arguments.len();
-        let kind = if in_use.is_some() { Kind::MemoryCall } else { Kind::Call };
         let header = Header {
             function,
             plugin: self.plugin,

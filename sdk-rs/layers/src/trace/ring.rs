@@ -24,6 +24,8 @@ pub(super) enum Kind {
     Lane = 4,
     /// The name of the thread, in two words.
     Thread = 5,
+    /// A call of a collective: start, end, rank, number of ranks, bytes, arguments.
+    Collective = 6,
 }
 
 /// The first word of a record.
@@ -57,6 +59,7 @@ impl Header {
             3 => Kind::Work,
             4 => Kind::Lane,
             5 => Kind::Thread,
+            6 => Kind::Collective,
             _ => return None,
         };
         Some(Self {

@@ -45,6 +45,8 @@ pub struct FunctionSummary {
     pub p99_ns: u64,
     /// The longest.
     pub max_ns: u64,
+    /// The bytes of the elements that the calls of a collective were given.
+    pub bytes: u64,
 }
 
 /// The work of one stream.
@@ -118,8 +120,8 @@ struct Args {
 #[derive(Default)]
 struct Gathered {
     events: u64,
-    /// Durations and failures, by name.
-    functions: BTreeMap<String, (Vec<u64>, u64)>,
+    /// Durations, failures and bytes, by name.
+    functions: BTreeMap<String, (Vec<u64>, u64, u64)>,
     /// Count and duration, by process and thread.
     streams: BTreeMap<(u64, u64), (u64, u64)>,
     /// The peak, and the last with its time.
@@ -182,8 +184,9 @@ impl Gathered {
                 *busy = busy.saturating_add(duration);
             }
             "X" => {
-                let (durations, errors) = self.functions.entry(event.name).or_default();
+                let (durations, errors, bytes) = self.functions.entry(event.name).or_default();
                 durations.push(duration);
+                *bytes = bytes.saturating_add(event.args.bytes.unwrap_or(0));
                 *errors += u64::from(event.args.status.is_some_and(|status| status != "success"));
             }
             "C" => {
@@ -204,7 +207,7 @@ impl Gathered {
         let mut functions: Vec<_> = self
             .functions
             .into_iter()
-            .map(|(name, (durations, errors))| function(name, durations, errors))
+            .map(|(name, (durations, errors, bytes))| function(name, durations, errors, bytes))
             .collect();
         functions.sort_by_key(|function| std::cmp::Reverse(function.total_ns));
         let name = |process, thread| self.names.get(&(process, thread)).cloned().unwrap_or_default();
@@ -227,7 +230,7 @@ impl Gathered {
     }
 }
 
-fn function(name: String, mut durations: Vec<u64>, errors: u64) -> FunctionSummary {
+fn function(name: String, mut durations: Vec<u64>, errors: u64, bytes: u64) -> FunctionSummary {
     durations.sort_unstable();
     let (count, total_ns) =
         (durations.len() as u64, durations.iter().fold(0_u64, |sum, duration| sum.saturating_add(*duration)));
@@ -242,6 +245,7 @@ fn function(name: String, mut durations: Vec<u64>, errors: u64) -> FunctionSumma
         median_ns: at(50),
         p99_ns: at(99),
         max_ns: at(100),
+        bytes,
     }
 }
 
@@ -295,6 +299,14 @@ impl fmt::Display for Tables<'_> {
         for memory in summary.memory.iter().take(self.top) {
             let (peak, last) = (size(memory.peak_bytes), size(memory.last_bytes));
             writeln!(formatter, "{:<53} {peak:>9} {last:>10}", memory.name)?;
+        }
+        let collectives: Vec<_> =
+            summary.functions.iter().filter(|function| function.bytes > 0).take(self.top).collect();
+        if !collectives.is_empty() {
+            writeln!(formatter, "\n{:<53} {:>9} {:>10}", "collectives", "count", "bytes")?;
+        }
+        for FunctionSummary { name, count, bytes, .. } in collectives {
+            writeln!(formatter, "{name:<53} {count:>9} {:>10}", size(*bytes))?;
         }
         Ok(())
     }

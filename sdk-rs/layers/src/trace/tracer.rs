@@ -389,7 +389,7 @@ impl Tracer {
     fn is_over(&self, header: Header) -> bool {
         match header.kind {
             Kind::Lane | Kind::Thread => false,
-            Kind::Call | Kind::MemoryCall | Kind::Work => {
+            Kind::Call | Kind::MemoryCall | Kind::Collective | Kind::Work => {
                 self.events.fetch_add(1, Ordering::Relaxed) >= self.limit
             }
         }

@@ -7,6 +7,7 @@ use tenon::device::{DeviceId, Result, Stream};
 
 use crate::own_callback;
 use crate::validate::checks::arguments::HandlesOfCall;
+use crate::validate::checks::collectives::COMMUNICATOR;
 use crate::validate::checks::early_wait::EarlyWait;
 use crate::validate::checks::functions::{Effect, HandleParam, KINDS, Lifecycle, MemoryParam};
 use crate::validate::checks::memory::text;
@@ -228,6 +229,13 @@ impl CallCheck<'_> {
         {
             self.plugin.restore(removed);
         }
+        if self.checks.collective.is_some() {
+            for handle in &self.checks.handles {
+                self.plugin.handle(handle.kind, self.argument(handle.param), |handle| {
+                    handle.member().map(|member| member.stop())
+                });
+            }
+        }
         match self.checks.effect {
             // An invalidated capture has ended too.
             Effect::BeginCapture | Effect::EndCapture => self.plugin.end_capture(),
@@ -261,6 +269,7 @@ impl CallCheck<'_> {
         let state = match KINDS[usize::from(param.kind)] {
             "Stream" => State::Stream(self.plugin.progress.begin(device, address)),
             "Event" => State::Event(Arc::default()),
+            COMMUNICATOR => self.joined().map_or(State::Plain, State::Member),
             _ => State::Plain,
         };
         let known = HandleInfo { kind: param.kind, address, device, created_by: self.call_site(), state };

@@ -1,7 +1,7 @@
 //! The layer that checks the calls to a device.
 //!
 //! The checks come from the spec: the parameters that are handles or memory, those that may be null, the functions that
-//! create and destroy, and the streams whose work uses memory. A call that breaks a rule is rejected with
+//! create and destroy, the streams whose work uses memory, and the members of a group of collectives. A call that breaks a rule is rejected with
 //! `INVALID_ARGUMENT` and the plugin does not see it; some rules only warn. [`Rule`] lists the rules.
 //!
 //! | variable | meaning |
@@ -224,6 +224,7 @@ impl Layer for Validate {
         let seen = check.handles()?;
         check.memory()?;
         check.order(seen.work)?;
+        check.collective(seen.member.as_ref())?;
         check.begin(&seen)
     }
 

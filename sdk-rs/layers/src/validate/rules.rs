@@ -67,6 +67,8 @@ catalogue! {
         "The reference lists the values of each type. A frequent cause is a constant of another enum.";
     UnknownDevice = 4 Error, "a device number is valid",
         "Devices are numbered from 0 to `get_device_count` - 1.";
+    UnknownRank = 5 Error, "a rank is one of its group",
+        "The members of a group are numbered from 0 to the number of members - 1, which `xccl_comm_init_rank` got.";
     UnknownHandle = 10 Error, "a handle was created by the plugin",
         "No call returned this handle. A frequent cause is an uninitialised variable, because the call that creates the handle failed.";
     DestroyedHandle = 11 Error, "a handle is not used after it was destroyed",
@@ -107,6 +109,8 @@ catalogue! {
         "Work on the stream is not known to be complete. It still runs to its end, but the program can no longer wait for its results.";
     Unordered = 33 Warning, "work that uses the same memory is ordered",
         "Two streams have no order but that of events, and a synchronous call does not wait for any stream. Record an event after the first work and let the second stream wait for it, or wait on the host. The rule is broken if one of the two writes, even if the first happens to be complete. The layer sees only order that calls establish; after a callback on one of the streams, which may establish another order, nothing is reported.";
+    Disagreement = 34 Error, "the members of a group call the same collectives in the same order",
+        "The message names the call of another member at the same place. Counts, types, reductions and roots must be the same; a send and the receive for it must have the same count and type. The layer compares members that are in the same process, such as threads with a device each; what members of other processes call, the device finds out, if it can.";
     Leak = 40 Warning, "handles and memory are released",
         "The object was still alive when the device was deinitialised or the plugin was finalised. With TENON_VALIDATE_BACKTRACE=1 the message shows the backtrace of the call that created it.";
     MemoryGivenTwice = 50 Warning, "a plugin does not return memory that is in use",

@@ -7,6 +7,7 @@ use tenon::device::Result;
 
 use super::early_wait::EventState;
 use super::functions::{Effect, HandleParam, KINDS, Lifecycle};
+use crate::validate::objects::groups::Member;
 use crate::validate::objects::handles::{HandleInfo, NO_DEVICE};
 use crate::validate::objects::stream_progress::{StreamProgress, WorkId};
 use crate::validate::rules::Rule;
@@ -25,6 +26,8 @@ pub struct HandlesOfCall {
     pub record: u64,
     /// The event, where the call waits before its first record, or records after such a wait.
     pub event: Option<Arc<EventState>>,
+    /// The membership of the communicator in the call.
+    pub member: Option<Arc<Member>>,
 }
 
 /// An event that was recorded in a capture: recorded, but on no stream that is known.
@@ -148,6 +151,8 @@ impl CallCheck<'_> {
             if event.has_early() || !is_record && seen.record == 0 {
                 seen.event = Some(event.clone());
             }
+        } else if let Some(member) = handle.member() {
+            seen.member = Some(member.clone());
         }
     }
 

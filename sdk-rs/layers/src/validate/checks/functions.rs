@@ -5,6 +5,8 @@ use std::sync::LazyLock;
 use tenon::device::{DataType, Function, reflection};
 use tenon::reflect::{Direction, Extent, FunctionInfo, Kind, Length, ParamInfo, Role, Space};
 
+use super::collectives::Collective;
+
 /// The checks of one function. Parameters are indices.
 pub struct FunctionChecks {
     /// Input devices.
@@ -21,6 +23,8 @@ pub struct FunctionChecks {
     pub apart: Option<(usize, usize)>,
     /// The stream in whose order the work runs.
     pub stream: Option<usize>,
+    /// What is checked of a collective.
+    pub collective: Option<Collective>,
     /// The effect of the function beyond its parameters.
     pub effect: Effect,
     /// True if it destroys a handle or frees memory.
@@ -136,6 +140,7 @@ fn checks(function: Function, info: &'static FunctionInfo, made: &[&str]) -> Fun
         memory: Vec::new(),
         apart: None,
         stream: info.stream_ordered,
+        collective: Collective::of(info),
         effect: effect(function),
         ends: false,
         after: false,

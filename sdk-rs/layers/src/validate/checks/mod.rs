@@ -1,6 +1,7 @@
-//! The checks of calls: of their arguments, of memory, and of order.
+//! The checks of calls: of their arguments, of memory, of order, and of collectives.
 
 pub mod arguments;
+pub mod collectives;
 pub mod early_wait;
 pub mod functions;
 pub mod memory;

@@ -18,6 +18,10 @@ pub fn rules_of(function: Function) -> Vec<Rule> {
         rules.extend(of_order(part, checks));
     }
     rules.extend(checks.apart.map(|_| Rule::OverlappingCopy));
+    if let Some(collective) = &checks.collective {
+        rules.extend((!collective.ranks.is_empty()).then_some(Rule::UnknownRank));
+        rules.extend(collective.is_compared().then_some(Rule::Disagreement));
+    }
     rules.extend(of_effect(checks.effect));
     rules.sort_unstable();
     rules.dedup();

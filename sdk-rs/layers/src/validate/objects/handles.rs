@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use super::groups::Member;
 use super::hash::fold;
 use super::stream_progress::StreamProgress;
 use crate::validate::call_site::CallSite;
@@ -54,6 +55,7 @@ pub enum State {
     Plain,
     Stream(Arc<StreamProgress>),
     Event(Arc<EventState>),
+    Member(Arc<Member>),
 }
 
 impl Handle {
@@ -71,6 +73,14 @@ impl HandleInfo {
     pub fn stream(&self) -> Option<&Arc<StreamProgress>> {
         match &self.state {
             State::Stream(stream) => Some(stream),
+            _ => None,
+        }
+    }
+
+    /// Returns the membership, if it is a communicator.
+    pub fn member(&self) -> Option<&Arc<Member>> {
+        match &self.state {
+            State::Member(member) => Some(member),
             _ => None,
         }
     }

@@ -3,6 +3,7 @@
 pub mod accesses;
 pub mod allocations;
 pub mod destroyed;
+pub mod groups;
 pub mod handles;
 mod hash;
 pub mod lookup_cache;

@@ -8,6 +8,7 @@ use tenon::reflect::Space;
 
 use super::allocations::{Allocation, Memory};
 use super::destroyed::{Destroyed, FreedMemory};
+use super::groups::Groups;
 use super::handles::{Handle, HandleInfo, Key};
 use super::hash::Map;
 use super::lookup_cache;
@@ -43,6 +44,7 @@ pub struct TrackedPlugin {
     /// Objects whose destroying call has not returned yet.
     kept: Mutex<Kept>,
     pub progress: Progress,
+    pub groups: Groups,
     /// The default stream of each device, at its number.
     defaults: RwLock<Vec<Arc<StreamProgress>>>,
     /// The captures in progress. Meanwhile work does not run, so that nothing is known of it.
@@ -82,6 +84,7 @@ impl TrackedPlugin {
             destroyed: Mutex::default(),
             kept: Mutex::default(),
             progress: Progress::default(),
+            groups: Groups::default(),
             defaults: RwLock::default(),
             captures: AtomicUsize::new(0),
             devices: AtomicUsize::new(0),
