@@ -14,6 +14,25 @@ fn the_cpu_device_passes_all_levels() {
     assert!(text(&output).contains(" passed, 0 failed, "), "{}", text(&output));
 }
 
+/// A plugin that lacks what its collectives need is not tested; the device does not lack it here.
+#[test]
+fn collectives_of_the_cpu_device_are_tested_in_two_and_four_processes() {
+    if !tenon_testing::has_gloo() {
+        return;
+    }
+    let output =
+        check().args(["--builtin", "cpu", "--filter", "collective."]).output().expect("the command runs");
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output));
+    assert!(text(&output).contains("26 passed, 0 failed, 0 skipped"), "{}", text(&output));
+    let output = check()
+        .args(["--builtin", "cpu", "--filter", "collective."])
+        .env("TENON_GLOO", "/nowhere")
+        .output()
+        .expect("the command runs");
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output));
+    assert!(text(&output).contains("0 passed, 0 failed, 26 skipped"), "{}", text(&output));
+}
+
 #[test]
 fn the_example_in_c_keeps_what_is_promised() {
     let library = compile("examples/c-plugin/plugin.c", "example");

@@ -5,7 +5,7 @@ mod common;
 use common::{check, compile, text};
 
 /// An error of `faulty/plugin.c`, a case that detects it, and a part of the message.
-const FAULTS: [(&str, &str, &str); 52] = [
+const FAULTS: [(&str, &str, &str); 63] = [
     ("list-from-one", "device.list", "listed [1, 2], where a host calls with [0, 1]"),
     ("list-too-long", "device.list", "wrote 8 bytes past the end of the list of devices"),
     ("no-status", "device.list", "answered 17, which is not a status"),
@@ -130,6 +130,29 @@ const FAULTS: [(&str, &str, &str); 52] = [
     ("capture-runs", "graph.capture-does-not-run", "memory that a captured copy writes, before any launch"),
     ("graph-drops-a-node", "graph.replay", "what the graph copies, launch 1"),
     ("graph-drops-a-node", "graph.order", "a copy before a launch, the launch, and a copy behind it"),
+    ("sums-all-but-the-last", "collective.all_reduce.2-processes", "the sums of 1 elements"),
+    (
+        "minimum-is-the-first",
+        "collective.all_reduce.types.2-processes",
+        "the reduction min of elements of the type float32",
+    ),
+    ("reduce-writes-everywhere", "collective.reduce.2-processes", "the receive buffer of another rank"),
+    ("root-is-always-0", "collective.broadcast.2-processes", "1 elements of rank 1"),
+    ("gathers-backwards", "collective.all_gather.4-processes", "the buffers of all ranks"),
+    (
+        "scatters-the-first-part",
+        "collective.reduce_scatter.2-processes",
+        "rank 1 of 2: the part of this rank",
+    ),
+    ("messages-lack-a-byte", "collective.messages.4-processes", "message 1 of 1 elements"),
+    ("bracket-does-nothing", "collective.messages.bracket.2-processes", "the process did not end within 2s"),
+    (
+        "collectives-run-at-once",
+        "collective.order.2-processes",
+        "a copy of the sums that was queued behind the reduction",
+    ),
+    ("one-group-only", "collective.second-group.2-processes", "`xccl_comm_init_rank` answered `error`"),
+    ("name-without-end", "collective.names.2-processes", "a name of 128 bytes has no zero byte"),
 ];
 
 #[test]

@@ -12,7 +12,9 @@ use tenon::support::panic_text;
 
 use crate::case::{Case, Failure, Place, Stop, Verdict};
 use crate::cases;
-use crate::plugin_under_test::{PluginUnderTest, begin_case, current_function, set_timeout, was_reached};
+use crate::plugin_under_test::{
+    Launch, PluginUnderTest, begin_case, current_function, set_timeout, was_reached,
+};
 use crate::protocol::{Ending, PluginInfo, Reply, Request};
 use crate::supervisor::supervise;
 
@@ -54,7 +56,13 @@ pub fn serve() -> ! {
 
 /// Opens the plugin of a request, and runs the cases.
 fn run(request: &Request, say: &mut dyn FnMut(Reply)) {
-    let under_test = match PluginUnderTest::open(&request.source, request.fallbacks) {
+    let launch = Launch {
+        source: request.source.clone(),
+        fallbacks: request.fallbacks,
+        program: std::env::current_exe().ok(),
+        role: request.role.clone(),
+    };
+    let under_test = match PluginUnderTest::open(launch) {
         Ok(under_test) => under_test,
         Err(error) => return say(Reply::Refused { message: error.to_string(), loaded: false }),
     };

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::plugin_under_test::Role;
 use crate::source::Source;
 
 /// The request to a child process: the one line that it reads.
@@ -14,6 +15,8 @@ pub(crate) struct Request {
     pub(crate) cases: Vec<String>,
     /// Time limit of a case, in milliseconds.
     pub(crate) timeout: u64,
+    /// The member of a group that the process is.
+    pub(crate) role: Option<Role>,
 }
 
 /// A message of a child process.

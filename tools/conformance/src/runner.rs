@@ -9,7 +9,7 @@ use crate::child;
 use crate::options::Options;
 use crate::outcome::{CaseResult, Outcome};
 use crate::output;
-use crate::plugin_under_test::PluginUnderTest;
+use crate::plugin_under_test::{Launch, PluginUnderTest};
 use crate::process::Process;
 use crate::protocol::{Ending, PluginInfo, Reply, Request};
 use crate::source::Source;
@@ -108,6 +108,7 @@ impl Run<'_> {
             fresh: batch[0].place != Place::Group,
             cases: batch.iter().map(|case| case.id.to_string()).collect(),
             timeout: u64::try_from(self.options.timeout.as_millis()).unwrap_or(u64::MAX),
+            role: None,
         };
         match &self.options.program {
             Some(program) => {
@@ -131,7 +132,13 @@ impl Run<'_> {
             return Ok(());
         }
         if self.under_test.is_none() {
-            let under_test = PluginUnderTest::open(&request.source, request.fallbacks)?;
+            let launch = Launch {
+                source: request.source.clone(),
+                fallbacks: request.fallbacks,
+                program: None,
+                role: None,
+            };
+            let under_test = PluginUnderTest::open(launch)?;
             if !request.fresh {
                 child::start(&under_test)
                     .map_err(|message| Error::Start { message, output: String::new() })?;

@@ -67,8 +67,7 @@ fn what_no_case_speaks_of_is_known() {
     let silent: Vec<&str> =
         Function::ALL.into_iter().map(Function::name).filter(|name| !spoken.contains(name)).collect();
     let by_the_host = |name: &&str| {
-        name.starts_with("xccl_")
-            || name.starts_with("profiler_")
+        name.starts_with("profiler_")
             || [
                 "get_device_properties",
                 "init_eigen_device",

@@ -3,6 +3,7 @@
 mod asynchronous;
 mod blas;
 mod callback;
+mod collective;
 mod contract;
 mod copy;
 mod device;
@@ -38,6 +39,7 @@ pub(crate) fn all() -> &'static [Case] {
         cases.extend(threads::cases());
         cases.extend(blas::cases());
         cases.extend(graph::cases());
+        cases.extend(collective::cases());
         cases.extend(contract::calls());
         cases.extend(contract::invalid_arguments());
         cases.extend(lifecycle::cases());

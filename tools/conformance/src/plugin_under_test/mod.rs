@@ -2,6 +2,7 @@
 
 mod callback_log;
 mod generated_tables;
+mod group;
 mod guarded_buffer;
 mod memory;
 mod stream;
@@ -17,12 +18,13 @@ use tenon::device::{Function, Loaded, Release, Status, ffi};
 use tenon::reflect::{Direction, Kind};
 
 pub(crate) use callback_log::CallbackLog;
+pub(crate) use group::{Launch, Member, Role};
 pub(crate) use guarded_buffer::GuardedBuffer;
 pub(crate) use memory::{Memory, MemoryKind, pattern, same};
 pub(crate) use stream_latch::StreamLatch;
 
 use crate::case::{Stop, Verdict, blame, failed};
-use crate::source::{Opened, Source};
+use crate::source::Opened;
 
 /// Time that a case waits for forbidden behaviour of a plugin. A correct plugin never fails by it; a wrong
 /// plugin has this long to show its error.
@@ -88,20 +90,21 @@ pub struct PluginUnderTest {
     /// The fallbacks for functions that the plugin lacks, if the options choose them.
     stand_ins: Option<Loaded>,
     count: OnceLock<i32>,
+    launch: Launch,
     /// Kept: the library stays open as long as it is called.
     opened: Opened,
 }
 
 impl PluginUnderTest {
     /// Opens a plugin. No function of it has been called yet.
-    pub(crate) fn open(source: &Source, fallbacks: bool) -> Result<Self, crate::Error> {
-        let opened = source.open()?;
+    pub(crate) fn open(launch: Launch) -> Result<Self, crate::Error> {
+        let opened = launch.source.open()?;
         let raw = match opened.plugin.table() {
             Some(table) => table.clone(),
             None => generated_tables::natives(&opened.plugin),
         };
-        let stand_ins = fallbacks.then(|| generated_tables::stand_ins(&opened.plugin));
-        Ok(Self { raw, stand_ins, count: OnceLock::new(), opened })
+        let stand_ins = launch.fallbacks.then(|| generated_tables::stand_ins(&opened.plugin));
+        Ok(Self { raw, stand_ins, count: OnceLock::new(), launch, opened })
     }
 
     /// Returns the opened library.

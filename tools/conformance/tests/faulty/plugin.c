@@ -1,6 +1,7 @@
 /* A device in plain C11 that is correct, unless the environment selects an error.
  *
- * Two devices of host memory, streams with a thread each, events by the count of records. The environment
+ * Two devices of host memory, streams with a thread each, events by the count of records, collectives of the processes of
+ * one machine. The environment
  * variable FAULT selects one typical error of plugins; without it, every case passes. Each error is where a
  * plugin would make it, behind `fault("…")`.
  *
@@ -9,6 +10,7 @@
 #define _GNU_SOURCE
 #include <unistd.h>
 
+#include "collectives.h"
 #include "graphs.h"
 #include "hostile.h"
 
@@ -147,6 +149,20 @@ __attribute__((visibility("default"))) void InitPlugin(CustomRuntimeParams* para
   table->async_memory_copy_d2h = async_memory_copy_d2h;
   table->async_memory_copy_d2d = async_memory_copy_d2d;
   table->async_memory_copy_p2p = async_memory_copy_p2p;
+  table->xccl_get_comm_name = get_comm_name;
+  table->xccl_get_unique_id_size = get_unique_id_size;
+  table->xccl_get_unique_id = get_unique_id;
+  table->xccl_comm_init_rank = comm_init_rank;
+  table->xccl_destroy_comm = destroy_comm;
+  table->xccl_all_reduce = all_reduce;
+  table->xccl_broadcast = broadcast;
+  table->xccl_reduce = reduce;
+  table->xccl_all_gather = all_gather;
+  table->xccl_reduce_scatter = reduce_scatter;
+  table->xccl_group_start = group_start;
+  table->xccl_group_end = group_end;
+  table->xccl_send = send_message;
+  table->xccl_recv = receive_message;
   table->cuda_stream_begin_capture = begin_capture;
   table->cuda_stream_end_captrue = end_capture;
   table->cuda_graph_instantiate = graph_instantiate;
