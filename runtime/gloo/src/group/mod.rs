@@ -107,9 +107,10 @@ impl Group {
         let connection = Membership::connect(id, limit)?;
         // The limit of gloo is for the case that the watch does not end an operation.
         let mesh = Mesh::new(engine, own_address(id, is_root)?, [rank, size], limit + GRACE)?;
-        let (membership, addresses) =
+        let (mut membership, addresses) =
             Membership::join(connection, id, [rank, size], is_root, mesh.addresses()?, limit)?;
         mesh.connect(addresses)?;
+        membership.connected(limit)?;
         let mesh = Arc::new(mesh);
         let closing = mesh.clone();
         let watch = Watch::start(rank, limit, membership, move || closing.close())

@@ -14,6 +14,7 @@ const ANSWER: Duration = Duration::from_secs(5);
 /// A member of a group, connected to its server.
 pub(crate) struct Membership {
     connection: TcpStream,
+    rank: usize,
     /// The rank in whose process the server is.
     pub(crate) root: usize,
 }
@@ -62,13 +63,22 @@ impl Membership {
         Request::Hello(hello).write(&mut connection).map_err(unreachable)?;
         match Reply::read(&mut connection).map_err(unreachable)? {
             Reply::Joined { root, addresses } => {
-                connection.set_read_timeout(Some(ANSWER)).map_err(unreachable)?;
-                Ok((Self { connection, root: root as usize }, addresses))
+                Ok((Self { connection, rank, root: root as usize }, addresses))
             }
-            Reply::Missing(missing) => Err(Error::Incomplete { limit, missing }),
-            Reply::Refused(reason) => Err(Error::Refused { rank, reason }),
-            Reply::Goodbye => Err(Error::Refused { rank, reason: "the root has left".to_owned() }),
-            Reply::Members(_) => Err(unreachable(io::ErrorKind::InvalidData.into())),
+            reply => Err(refusal(reply, rank, limit)),
+        }
+    }
+
+    /// Says that this member has connected to all others. Returns when all members have.
+    ///
+    /// # Errors
+    /// If a member ends before, or not all have within the limit.
+    pub(crate) fn connected(&mut self, limit: Duration) -> Result<()> {
+        let lost = |reason| Error::System { action: "the connection to the root is lost", reason };
+        Request::Connected.write(&mut self.connection).map_err(lost)?;
+        match Reply::read(&mut self.connection).map_err(lost)? {
+            Reply::Complete => self.connection.set_read_timeout(Some(ANSWER)).map_err(lost),
+            reply => Err(refusal(reply, self.rank, limit)),
         }
     }
 
@@ -95,5 +105,17 @@ impl Membership {
     pub(crate) fn leave(mut self) {
         // A server that has ended need not know.
         let _ = Request::Leave.write(&mut self.connection);
+    }
+}
+
+/// Returns why the server does not let a member in.
+fn refusal(reply: Reply, rank: usize, limit: Duration) -> Error {
+    match reply {
+        Reply::Missing(missing) => Error::Incomplete { limit, missing },
+        Reply::Refused(reason) => Error::Refused { rank, reason },
+        Reply::Goodbye => Error::Refused { rank, reason: "the root has left".to_owned() },
+        Reply::Joined { .. } | Reply::Complete | Reply::Members(_) => {
+            Error::Refused { rank, reason: "its answer is not understood".to_owned() }
+        }
     }
 }

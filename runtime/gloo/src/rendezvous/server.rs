@@ -34,6 +34,7 @@ struct Group {
 
 struct Member {
     addresses: Vec<u8>,
+    is_connected: bool,
     state: MemberState,
     heard: Instant,
     /// Where replies go: one at a time.
@@ -48,6 +49,13 @@ impl Group {
 
     fn is_complete(&self) -> bool {
         self.members.iter().all(Option::is_some)
+    }
+
+    /// Returns the ranks that have not connected to all others.
+    fn unconnected(&self) -> Vec<usize> {
+        let waits = |member: &Option<Member>| member.as_ref().is_none_or(|member| !member.is_connected);
+        let ranks = self.members.iter().enumerate().filter(|(_, member)| waits(member));
+        ranks.map(|(rank, _)| rank).collect()
     }
 
     fn states(&self) -> Vec<MemberState> {
@@ -126,12 +134,57 @@ impl Shared {
                     // A failure shows when the next message is read.
                     let _ = answer(&Reply::Members(states));
                 }
+                Ok(Request::Connected) => {
+                    if let Err(reply) = self.connected(rank) {
+                        let _ = answer(&reply);
+                    }
+                }
                 Ok(Request::Leave) => break Presence::Left,
                 Ok(Request::Hello(_)) | Err(_) => break Presence::Gone,
             }
         };
         if let Some(member) = &mut self.group.lock().members[rank] {
             member.state.presence = presence;
+        }
+        self.changed.notify_all();
+    }
+
+    /// Notes that a member has connected to all others, and waits until all have. The last one answers all.
+    ///
+    /// A member that has all its connections might leave at once, while others still make theirs to it.
+    fn connected(&self, rank: usize) -> Result<(), Reply> {
+        let deadline = Instant::now() + self.limit;
+        let mut group = self.group.lock();
+        if let Some(member) = &mut group.members[rank] {
+            member.is_connected = true;
+        }
+        if group.unconnected().is_empty() {
+            for member in group.members.iter().flatten() {
+                // A member that has ended need not know. The lock keeps the root's farewell back.
+                let _ = Reply::Complete.write(&mut &*member.replies.lock());
+            }
+        }
+        self.changed.notify_all();
+        loop {
+            let missing = group.unconnected();
+            if missing.is_empty() {
+                return Ok(());
+            }
+            if group.is_closed {
+                return Err(Reply::Refused("the root has left".to_owned()));
+            }
+            let has_ended = |rank: &&usize| {
+                let member = group.members[**rank].as_ref();
+                member.is_none_or(|member| member.state.presence != Presence::Here)
+            };
+            if let Some(ended) = missing.iter().find(has_ended) {
+                return Err(Reply::Refused(format!("rank {ended} has not connected to all others")));
+            }
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Err(Reply::Missing(super::missing(missing.into_iter(), group.members.len())));
+            }
+            (group, _) = self.changed.wait_timeout(group, left);
         }
     }
 
@@ -173,6 +226,7 @@ impl Shared {
         };
         group.members[rank] = Some(Member {
             addresses: hello.addresses,
+            is_connected: false,
             state,
             heard: Instant::now(),
             replies: replies.clone(),

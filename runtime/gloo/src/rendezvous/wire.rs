@@ -18,6 +18,8 @@ pub(super) enum Request {
     Hello(Hello),
     /// What the member does now. The server answers with what the others do.
     State { calls: u64, operation: String },
+    /// The member has connected to all others. The server answers when all have.
+    Connected,
     /// The member leaves the group.
     Leave,
 }
@@ -43,6 +45,8 @@ pub(super) enum Reply {
     Refused(String),
     /// The group did not come together: the ranks that are missing.
     Missing(String),
+    /// All members have connected to each other.
+    Complete,
     /// What the members do.
     Members(Vec<MemberState>),
     /// The root leaves the group, and its server ends.
@@ -90,6 +94,7 @@ impl Request {
                 message.extend(operation.bytes());
             }
             Self::Leave => message.push(3),
+            Self::Connected => message.push(4),
         }
         send(to, &message)
     }
@@ -109,6 +114,7 @@ impl Request {
             }
             [2] => Ok(Self::State { calls: u64::from_le_bytes(rest.number()?), operation: rest.text() }),
             [3] => Ok(Self::Leave),
+            [4] => Ok(Self::Connected),
             _ => Err(bad("a message has an unknown kind")),
         }
     }
@@ -142,6 +148,7 @@ impl Reply {
                 }
             }
             Self::Goodbye => message.push(5),
+            Self::Complete => message.push(6),
         }
         send(to, &message)
     }
@@ -164,6 +171,7 @@ impl Reply {
                 Ok(Self::Members(members))
             }
             [5] => Ok(Self::Goodbye),
+            [6] => Ok(Self::Complete),
             _ => Err(bad("a message has an unknown kind")),
         }
     }
@@ -238,7 +246,7 @@ mod tests {
     fn messages_survive() {
         let hello = Hello { secret: [7; 16], rank: 1, size: 3, is_root: true, addresses: vec![1, 2, 3] };
         let state = Request::State { calls: 9, operation: "all_reduce".to_owned() };
-        for request in [Request::Hello(hello), state, Request::Leave] {
+        for request in [Request::Hello(hello), state, Request::Connected, Request::Leave] {
             let mut bytes = Vec::new();
             request.write(&mut bytes).unwrap();
             assert_eq!(Request::read(&mut &bytes[..]).unwrap(), request);
@@ -254,6 +262,7 @@ mod tests {
             Reply::Refused("no".to_owned()),
             Reply::Missing("rank 1".to_owned()),
             Reply::Members(vec![member.clone(), member]),
+            Reply::Complete,
             Reply::Goodbye,
         ] {
             let mut bytes = Vec::new();

@@ -159,8 +159,11 @@ fn all_reduce(member: &Member<'_>) -> Verdict {
     Ok(())
 }
 
+/// Stores a small whole number as an element.
+type Store = fn(u32) -> Vec<u8>;
+
 /// The types and how a small whole number is stored in them.
-fn stored() -> [(DataType, fn(u32) -> Vec<u8>); 9] {
+fn stored() -> [(DataType, Store); 9] {
     [
         (DataType::FLOAT32, |value| (value as f32).to_le_bytes().to_vec()),
         (DataType::FLOAT64, |value| f64::from(value).to_le_bytes().to_vec()),
