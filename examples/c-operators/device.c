@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tenon/collectives.h"
 #include "tenon/paddle_operators.h"
 
 /* This bit turns an address of the host into one of the device. */
@@ -143,6 +144,10 @@ EXPORT void InitPlugin(CustomRuntimeParams* params) {
     return;
   }
   params->device_type = name;
+  /* The device has no library for collectives of its own. */
+  if (tenon_collectives_fill(params->interface) != C_SUCCESS) {
+    fprintf(stderr, "%s: collectives are not available\n", name);
+  }
   char message[256];
   if (tenon_paddle_register_operators(params, tenon_operator_calls(), message, sizeof message) != C_SUCCESS) {
     /* The device works without them: PaddlePaddle computes the operators. */

@@ -14,7 +14,12 @@ pub(crate) fn memory(ptr: DevicePtr) -> *mut u8 {
     DevicePtr::from_addr(ptr.addr() & !DEVICE).as_ptr().cast()
 }
 
-#[tenon::plugin(device_type = "my_npu", fallbacks = true, operators = tenon_paddle_operators)]
+#[tenon::plugin(
+    device_type = "my_npu",
+    fallbacks = true,
+    operators = tenon_paddle_operators,
+    collectives = tenon_gloo
+)]
 impl Device for MyNpu {
     fn get_device_count(&self) -> Result<usize> {
         Ok(1)

@@ -196,6 +196,78 @@ def sharding(level: str) -> None:
     compare_with_one_process(distribute)
 
 
+def fill(parameters: list[Any]) -> None:
+    """Gives parameters values that follow from their shape, so that each process finds the same."""
+    for parameter in parameters:
+        values = np.sin(np.arange(parameter.size) + parameter.size).reshape(parameter.shape)
+        parameter.set_value((values * 0.3).astype("float32"))
+
+
+def pipeline() -> None:
+    """Trains a network whose layers are in two processes, which send each other activations."""
+    from paddle.distributed import fleet
+    from paddle.distributed.fleet.meta_parallel import LayerDesc, PipelineLayer
+
+    strategy = fleet.DistributedStrategy()
+    strategy.hybrid_configs = {"dp_degree": 1, "mp_degree": 1, "pp_degree": dist.get_world_size()}
+    strategy.pipeline_configs = {"accumulate_steps": 2, "micro_batch_size": 4}
+    fleet.init(is_collective=True, strategy=strategy)
+    linear = [LayerDesc(paddle.nn.Linear, *shape) for shape in [(8, 16), (16, 12), (12, 4)]]
+    layers = [linear[0], LayerDesc(paddle.nn.Tanh), *linear[1:]]
+    loss = paddle.nn.MSELoss()
+    stage = PipelineLayer(layers=layers, loss_fn=loss, num_stages=dist.get_world_size())
+    fill(stage.parameters())
+    model = fleet.distributed_model(stage)
+    optimizer = paddle.optimizer.SGD(0.1, parameters=stage.parameters())
+    optimizer = fleet.distributed_optimizer(optimizer)
+
+    alone = paddle.nn.Sequential(*[layer.build_layer() for layer in layers])
+    fill(alone.parameters())
+    of_one = paddle.optimizer.SGD(0.1, parameters=alone.parameters())
+    for batch in batches(8):
+        x, label = paddle.to_tensor(batch), paddle.to_tensor(batch[:, :4] * 0.5)
+        got = model.train_batch([x, label], optimizer)
+        expected = loss(alone(x), label)
+        expected.backward()
+        of_one.step()
+        of_one.clear_grad()
+        np.testing.assert_allclose(float(got.sum()), float(expected), rtol=2e-4)
+    whole = {tuple(parameter.shape): parameter.numpy() for parameter in alone.parameters()}
+    assert 0 < len(stage.parameters()) < len(whole)
+    for parameter in stage.parameters():
+        expected = whole[tuple(parameter.shape)]
+        np.testing.assert_allclose(parameter.numpy(), expected, rtol=2e-4, atol=2e-5)
+
+
+def experts() -> None:
+    """Sends rows to experts in other processes and gets them back, as a mixture of experts does."""
+    rank, size = dist.get_rank(), dist.get_world_size()
+
+    def rows(source: int, expert: int) -> int:
+        """Returns the number of rows of a process for an expert: some have none."""
+        return (source + 2 * expert) % 3
+
+    def own(source: int) -> NDArray[Any]:
+        count = sum(rows(source, expert) for expert in range(size))
+        return (np.arange(count * 4).reshape(count, 4) + 100 * source).astype("float32")
+
+    def exchange(one: paddle.Tensor, other: paddle.Tensor, out: list[int], back: list[int]) -> None:
+        # The order of the tensors differs among releases.
+        splits = {"in_split_sizes": out, "out_split_sizes": back}
+        dist.alltoall_single(in_tensor=one, out_tensor=other, **splits)
+
+    sent = [rows(rank, expert) for expert in range(size)]
+    received = [rows(source, rank) for source in range(size)]
+    tokens = paddle.to_tensor(own(rank))
+    arrived = paddle.zeros([sum(received), 4], "float32")
+    exchange(tokens, arrived, sent, received)
+    computed = arrived * (rank + 1.0)
+    back = paddle.zeros([sum(sent), 4], "float32")
+    exchange(computed, back, received, sent)
+    factors = np.repeat(np.arange(size) + 1.0, sent).reshape(-1, 1)
+    equals("rows from the experts", back, own(rank) * factors.astype("float32"))
+
+
 def groups() -> None:
     """Makes groups of some processes, which work at the same time, and destroys them."""
     rank, size = dist.get_rank(), dist.get_world_size()

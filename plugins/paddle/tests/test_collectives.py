@@ -10,13 +10,15 @@ from pathlib import Path
 import pytest
 
 from host import DEVICE, RELEASE
-from launch import Outcome, run_in
+from launch import Outcome, run_file, run_in
+
+EXAMPLES = Path(os.environ["TENON_EXAMPLES"])
 
 TRAINING = ["data_parallel:plain", "data_parallel:fleet"]
 SHARDING = ["sharding:os", "sharding:os_g", "sharding:p_g_os"]
 PROGRAMS = {
-    2: ["operations", "large", *TRAINING, *SHARDING],
-    3: ["groups"],
+    2: ["operations", "large", "experts", *TRAINING, *SHARDING],
+    3: ["groups", "experts"],
     4: ["operations", "data_parallel:plain"],
 }
 """The programs for each number of processes. They share processes, which takes less time."""
@@ -59,6 +61,54 @@ def test_a_member_that_fails_is_an_error_for_the_others(how: str, limit: str, ca
         assert (
             f"all_reduce of 1 float32 (sum) failed on rank {rank} of 3: {cause}" in outcome.errors
         )
+
+
+def test_a_pipeline_of_two_processes_trains_as_one_process() -> None:
+    # In processes of its own, because `fleet` keeps its first groups.
+    for outcome in run_in(2, "pipeline"):
+        assert outcome.code == 0 and "pipeline: passed" in outcome.output, (
+            outcome.output + outcome.errors
+        )
+
+
+VENDOR = """
+import os
+import paddle
+import paddle.distributed as dist
+
+dist.init_parallel_env()
+rank = dist.get_rank()
+x = paddle.to_tensor([rank + 1.0, 2.0])
+dist.all_reduce(x)
+parts = []
+dist.all_gather(parts, x)
+y = paddle.to_tensor([float(rank)])
+dist.broadcast(y, src=1)
+if rank == 0:
+    dist.send(y, dst=1)
+else:
+    dist.recv(y, src=0)
+device = paddle.device.get_device()
+text = f"{device} {x.tolist()} {[part.tolist() for part in parts]} {y.tolist()}"
+os.write(1, f"{text}\\n".encode())
+"""
+
+
+@pytest.mark.parametrize(("folder", "device"), [("operators", "my_npu"), ("c_operators", "c_npu")])
+def test_a_device_without_a_library_for_collectives_gets_them(
+    folder: str, device: str, tmp_path: Path
+) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(VENDOR)
+    variables = {
+        "CUSTOM_DEVICE_ROOT": str(EXAMPLES / folder),
+        "PADDLE_XCCL_BACKEND": device,
+        f"FLAGS_selected_{device}s": "0",
+    }
+    for outcome in run_file(2, program, **variables):
+        expected = f"{device}:0 [3.0, 4.0] [[3.0, 4.0], [3.0, 4.0]] [1.0]"
+        assert outcome.code == 0, outcome.output + outcome.errors
+        assert expected in outcome.output, outcome.output + outcome.errors
 
 
 def run_program(text: str, folder: Path, *command: str, **variables: str) -> str:

@@ -324,15 +324,25 @@ impl Communicator {
     }
 }
 
+impl Communicator {
+    /// Ends operations that are not over with an error, and takes no more.
+    pub(crate) fn close(&self) {
+        self.queue.close();
+        // In a forked process, the connections are the parent's.
+        if self.process == std::process::id() {
+            (self.close)();
+        }
+    }
+}
+
 impl Drop for Communicator {
     /// Leaves the group. Operations that are not over end with an error.
     fn drop(&mut self) {
-        self.queue.close();
+        self.close();
         if self.process != std::process::id() {
             // The thread is the parent's.
             return;
         }
-        (self.close)();
         if let Some(thread) = self.thread.get_mut().take() {
             // The thread catches the panics of operations.
             let _ = thread.join();

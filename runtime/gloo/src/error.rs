@@ -141,6 +141,13 @@ pub enum Error {
     },
 }
 
+impl Error {
+    /// Returns true if the caller made a mistake.
+    pub fn is_callers(&self) -> bool {
+        matches!(self, Self::Invalid(_) | Self::NotAnId | Self::NoBracket | Self::Forked)
+    }
+}
+
 /// The reason why there is no gloo.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NoEngine {

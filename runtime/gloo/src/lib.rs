@@ -41,6 +41,7 @@
 #[allow(dead_code, reason = "the folder is generated, and has more than is used")]
 mod api;
 mod communicator;
+mod device;
 mod engine;
 mod error;
 mod group;
@@ -52,7 +53,8 @@ mod settings;
 mod watch;
 
 pub use communicator::{Communicator, Done, Launch, Memory, Ticket, end_bracket, start_bracket};
+pub use device::{FUNCTIONS, WithCollectives};
 pub use error::{Error, NoEngine, Result};
 pub use group::{Group, ROOT_ID_SIZE, new_root_id};
-pub use operation::{Buffer, Operation};
+pub use operation::{Buffer, Operation, Use};
 pub use rendezvous::meet;

@@ -25,6 +25,12 @@ impl Buffer {
         Self { data, count, data_type }
     }
 
+    /// Describes a buffer for each rank.
+    pub fn list(data: &[DevicePtr], counts: &[usize], data_types: &[DataType]) -> Vec<Self> {
+        let each = data.iter().zip(counts).zip(data_types);
+        each.map(|((data, count), data_type)| Self::new(*data, *count, *data_type)).collect()
+    }
+
     /// Returns as many elements of the same type from the same place.
     #[must_use]
     pub fn with_count(self, count: usize) -> Self {
@@ -51,6 +57,27 @@ impl Buffer {
 impl fmt::Display for Buffer {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "{} {:?}", self.count, self.data_type)
+    }
+}
+
+/// A buffer of an operation, as one member uses it.
+#[derive(Clone, Copy, Debug)]
+pub struct Use {
+    /// The buffer.
+    pub buffer: Buffer,
+    /// True if the member's data is in it before.
+    pub is_read: bool,
+    /// True if the results are in it afterwards.
+    pub is_written: bool,
+}
+
+impl Use {
+    fn read(buffer: Buffer) -> Self {
+        Self { buffer, is_read: true, is_written: false }
+    }
+
+    fn written(buffer: Buffer) -> Self {
+        Self { buffer, is_read: false, is_written: true }
     }
 }
 
@@ -141,6 +168,65 @@ impl Operation {
                 receive.bytes().map(drop)
             }
         }
+    }
+
+    /// Returns the buffers that a member of a group of `members` uses.
+    pub fn uses(&self, rank: usize, members: usize) -> Vec<Use> {
+        let of_all = |part: &Buffer| part.with_count(part.count.saturating_mul(members));
+        match self {
+            Self::AllReduce { send, receive, .. } => {
+                vec![Use::read(*send), Use::written(Buffer { data: *receive, ..*send })]
+            }
+            Self::Reduce { send, receive, root, .. } => {
+                // The others have no results.
+                let results = (rank == *root).then_some(Use::written(Buffer { data: *receive, ..*send }));
+                [Use::read(*send)].into_iter().chain(results).collect()
+            }
+            Self::Broadcast { buffer, root } => {
+                vec![if rank == *root { Use::read(*buffer) } else { Use::written(*buffer) }]
+            }
+            Self::AllGather { send, receive } => {
+                vec![Use::read(*send), Use::written(Buffer { data: *receive, ..of_all(send) })]
+            }
+            Self::ReduceScatter { send, receive, .. } => {
+                vec![Use::read(Buffer { data: *send, ..of_all(receive) }), Use::written(*receive)]
+            }
+            Self::AllToAll { send, receive } => {
+                let (send, receive) = (send.iter().copied(), receive.iter().copied());
+                send.map(Use::read).chain(receive.map(Use::written)).collect()
+            }
+            Self::Send { send, .. } => vec![Use::read(*send)],
+            Self::Receive { receive, .. } => vec![Use::written(*receive)],
+        }
+    }
+
+    /// Returns the operation with its buffers at other places, in the order of [`uses`](Self::uses).
+    #[must_use]
+    pub(crate) fn moved(&self, places: &[DevicePtr]) -> Self {
+        let mut moved = self.clone();
+        let mut places = places.iter().copied();
+        let mut move_to_next = |data: &mut DevicePtr| *data = places.next().unwrap_or(*data);
+        match &mut moved {
+            Self::AllReduce { send, receive, .. }
+            | Self::Reduce { send, receive, .. }
+            | Self::AllGather { send, receive } => {
+                move_to_next(&mut send.data);
+                move_to_next(receive);
+            }
+            Self::ReduceScatter { send, receive, .. } => {
+                move_to_next(send);
+                move_to_next(&mut receive.data);
+            }
+            Self::AllToAll { send, receive } => {
+                send.iter_mut().chain(receive).for_each(|buffer| move_to_next(&mut buffer.data));
+            }
+            Self::Broadcast { buffer, .. }
+            | Self::Send { send: buffer, .. }
+            | Self::Receive { receive: buffer, .. } => {
+                move_to_next(&mut buffer.data);
+            }
+        }
+        moved
     }
 
     /// Returns true for a message between two members.

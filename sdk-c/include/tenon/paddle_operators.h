@@ -2,7 +2,7 @@
  * @file paddle_operators.h
  * @brief Registers the operators of a plugin with PaddlePaddle.
  *
- * The function is in `libtenon_plugin_operators.a`, which the plugin links.
+ * The function is in `libtenon_plugin.a`, which the plugin links.
  */
 #ifndef TENON_PADDLE_OPERATORS_H
 #define TENON_PADDLE_OPERATORS_H

@@ -20,6 +20,8 @@ pub struct Attribute {
     pub new: Option<syn::Expr>,
     /// The crate that registers the device's operators with the host, such as `tenon_paddle_operators`.
     pub operators: Option<syn::Path>,
+    /// The crate that has collectives for devices without a library of their vendor, such as `tenon_gloo`.
+    pub collectives: Option<syn::Path>,
     /// A function that completes a table of the plugin's own, such as its data members.
     pub complete: Option<syn::Path>,
 }
@@ -54,6 +56,7 @@ impl Attribute {
                 "module" => attribute.module = Some(input.parse()?),
                 "new" => attribute.new = Some(input.parse()?),
                 "operators" if specs == Specs::Own => attribute.operators = Some(input.parse()?),
+                "collectives" if specs == Specs::Own => attribute.collectives = Some(input.parse()?),
                 "spec" if specs == Specs::Named => attribute.spec = Some(input.parse()?),
                 "complete" if specs == Specs::Named => attribute.complete = Some(input.parse()?),
                 other => return Err(syn::Error::new(name.span(), unknown(specs, other))),
@@ -69,7 +72,7 @@ impl Attribute {
 /// Returns a message for an argument that an attribute does not have.
 fn unknown(specs: Specs, name: &str) -> String {
     let known = match specs {
-        Specs::Own => "`device_type`, `fallbacks`, `since`, `operators`, `new` or `module`",
+        Specs::Own => "`device_type`, `fallbacks`, `since`, `operators`, `collectives`, `new` or `module`",
         Specs::Named => "`spec`, `module`, `device_type`, `fallbacks`, `since`, `new` or `complete`",
     };
     let elsewhere = match (specs, name) {

@@ -44,14 +44,39 @@ impl Context<'_> {
         }
     }
 
+    /// Returns the functions that a crate has for the device, which must have none of them.
+    pub(crate) fn collectives(
+        &self,
+        collectives: &syn::Path,
+        provided: &[&Function],
+    ) -> syn::Result<Vec<&Function<'_>>> {
+        let Trait { functions, collectives: names, .. } = self.implemented;
+        if self.purpose == Purpose::Device {
+            return Err(syn::Error::new_spanned(collectives, "collectives are added by `#[tenon::plugin]`"));
+        }
+        if let Some(own) = provided.iter().find(|function| names.contains(&function.name)) {
+            let message = format!(
+                "the device has `{}` itself, which is one of the functions that this crate has: leave one of them out",
+                own.name
+            );
+            return Err(syn::Error::new_spanned(collectives, message));
+        }
+        Ok(functions.iter().filter(|function| names.contains(&function.name)).collect())
+    }
+
     /// Returns the symbols that the library exports.
-    pub(crate) fn expand(&self, target: &syn::Type, module: &TokenStream) -> syn::Result<TokenStream> {
+    pub(crate) fn expand(
+        &self,
+        target: &syn::Type,
+        plugin: &syn::Type,
+        module: &TokenStream,
+    ) -> syn::Result<TokenStream> {
         match (self.purpose, self.implemented.entry) {
             (Purpose::Device, _) | (_, None) => Ok(TokenStream::new()),
             (_, Some(Entry::ReturnsTable { symbol, table })) => {
                 Ok(self.returns_table(symbol, table, target, module))
             }
-            (_, Some(Entry::TakesParams(symbol))) => self.takes_params(symbol, target, module),
+            (_, Some(Entry::TakesParams(symbol))) => self.takes_params(symbol, target, plugin, module),
         }
     }
 
@@ -91,6 +116,7 @@ impl Context<'_> {
         &self,
         symbol: &str,
         target: &syn::Type,
+        plugin: &syn::Type,
         module: &TokenStream,
     ) -> syn::Result<TokenStream> {
         let Some(device_type) = &self.attribute.device_type else { return Ok(TokenStream::new()) };
@@ -119,7 +145,7 @@ impl Context<'_> {
             #[unsafe(no_mangle)]
             pub extern "C" fn tenon_fallbacks() -> *const ::core::ffi::c_char {
                 static NAMES: ::std::sync::OnceLock<::std::ffi::CString> = ::std::sync::OnceLock::new();
-                NAMES.get_or_init(#module::filled_by_fallbacks::<#target>).as_ptr()
+                NAMES.get_or_init(#module::filled_by_fallbacks::<#plugin>).as_ptr()
             }
 
             /// Returns the message of the last call that failed on the calling thread; null if none has.
@@ -137,7 +163,7 @@ impl Context<'_> {
             #[unsafe(no_mangle)]
             pub unsafe extern "C-unwind" fn #symbol(params: *mut ::core::ffi::c_void) {
                 // SAFETY: the host's promise is handed on.
-                let outcome = unsafe { #module::hand_over::<#target>(params, #text) };
+                let outcome = unsafe { #module::hand_over::<#plugin>(params, #text) };
                 #register
                 if let ::core::result::Result::Err(error) = outcome {
                     ::tenon::support::refuse(::core::format_args!("{}: {error}", #device_type));
@@ -150,7 +176,7 @@ impl Context<'_> {
 /// Returns the function that returns the extension of a plugin.
 pub(crate) fn export_extension(
     extension: Extension,
-    target: &syn::Type,
+    plugin: &syn::Type,
     module: &TokenStream,
 ) -> TokenStream {
     let (symbol, table) = (ident(extension.symbol), ident(extension.table));
@@ -160,7 +186,7 @@ pub(crate) fn export_extension(
         #[unsafe(no_mangle)]
         pub extern "C" fn #symbol() -> *const #module::ffi::#table {
             static TABLE: ::std::sync::OnceLock<usize> = ::std::sync::OnceLock::new();
-            ::tenon::support::own(&TABLE, #module::extension::<#target>)
+            ::tenon::support::own(&TABLE, #module::extension::<#plugin>)
         }
     }
 }

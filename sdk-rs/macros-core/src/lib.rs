@@ -11,7 +11,7 @@ mod manifest;
 use proc_macro2::{Span, TokenStream};
 use quote::quote;
 use syn::spanned::Spanned;
-use syn::{Ident, ImplItem, ItemImpl, LitStr};
+use syn::{Ident, ImplItem, ItemImpl, LitStr, parse_quote};
 
 pub use arguments::{Attribute, Specs};
 
@@ -30,6 +30,8 @@ pub struct Trait<'a> {
     pub releases: &'a [&'a str],
     /// Its methods, in the order of the spec.
     pub functions: &'a [Function<'a>],
+    /// The names of those that a crate named by the argument `collectives` has.
+    pub collectives: &'a [&'a str],
 }
 
 impl Trait<'_> {
@@ -113,7 +115,7 @@ pub fn expand(
     let entry_of = entry::Context { implemented, purpose, attribute };
     entry_of.check()?;
     let oldest = attribute.since.as_ref().map(|since| release(implemented, since)).transpose()?;
-    let provided = check(implemented, oldest, item)?;
+    let mut provided = check(implemented, oldest, item)?;
     let extension = entry_of.extension(&provided);
     let module = match &attribute.module {
         Some(module) => quote!(#module),
@@ -123,15 +125,34 @@ pub fn expand(
         }
     };
     let target = &item.self_ty;
-    let variants = provided.iter().map(|function| ident(function.variant));
     let fallbacks = attribute.fallbacks;
     let new = match &attribute.new {
         Some(new) => quote!(#new),
         None => quote!(<#target as ::core::default::Default>::default()),
     };
-    let entry = entry_of.expand(target, &module)?;
+    let variants: Vec<Ident> = provided.iter().map(|function| ident(function.variant)).collect();
+    let entry = match &attribute.collectives {
+        None => {
+            let extension = extension.map(|extension| entry::export_extension(extension, target, &module));
+            let entry = entry_of.expand(target, target, &module)?;
+            quote!(#entry #extension)
+        }
+        Some(collectives) => {
+            provided.extend(entry_of.collectives(collectives, &provided)?);
+            // The host gets the functions of this type, which wraps the device.
+            let plugin = parse_quote!(WithCollectives);
+            let extension = extension.map(|extension| entry::export_extension(extension, &plugin, &module));
+            let entry = entry_of.expand(target, &plugin, &module)?;
+            quote! {
+                const _: () = {
+                    #collectives::plugin_with_collectives!(#plugin, #target);
+                    #entry
+                    #extension
+                };
+            }
+        }
+    };
     let members = manifest::members(implemented, attribute, oldest, &provided);
-    let extension = extension.map(|extension| entry::export_extension(extension, target, &module));
     Ok(quote! {
         #item
 
@@ -158,7 +179,6 @@ pub fn expand(
         }
 
         #entry
-        #extension
     })
 }
 

@@ -20,7 +20,7 @@ use tenon_macros_core::{Attribute, Purpose, Specs, expand};
 /// Arguments: `device_type` names the device and exports the entry point; `fallbacks = true` fills the slots of
 /// missing optional functions with the spec's fallbacks; `since = "3.0"` names the oldest release of the host that the
 /// plugin is made for, and refuses functions that came later; `operators = tenon_paddle_operators` registers the operators
-/// of [`macro@operators`] with PaddlePaddle; `new = …` is the expression that makes the instance, `Default::default()` if
+/// of [`macro@operators`] with PaddlePaddle; `collectives = tenon_gloo` adds collectives to a device that has none; `new = …` is the expression that makes the instance, `Default::default()` if
 /// left out; `module = …` names an interface module outside `tenon`. For interfaces of another spec, use the crate
 /// `tenon-spec-macros`.
 #[proc_macro_attribute]

@@ -192,6 +192,23 @@ pub(crate) const TRAITS: &[Trait] = &[Trait {
             optional("cuda_thread_exchange_stream_capture_mode", "CudaThreadExchangeStreamCaptureMode"),
         ),
     ],
+    collectives: &[
+        "xccl_get_comm_name",
+        "xccl_get_unique_id_size",
+        "xccl_get_unique_id",
+        "xccl_comm_init_rank",
+        "xccl_destroy_comm",
+        "xccl_all_reduce",
+        "xccl_broadcast",
+        "xccl_reduce",
+        "xccl_all_gather",
+        "xccl_reduce_scatter",
+        "xccl_group_start",
+        "xccl_group_end",
+        "xccl_send",
+        "xccl_recv",
+        "xccl_all_to_all",
+    ],
 }];
 
 /// The traits of operators, each with its methods.

@@ -95,6 +95,8 @@ fn expand_attribute(purpose: Purpose, arguments: TokenStream, item: TokenStream)
                     .map(|extension| Extension { symbol: &extension.symbol, table: &extension.table }),
                 releases,
                 functions,
+                // The argument is for Tenon's own trait.
+                collectives: &[],
             });
         tenon_macros_core::expand(&traits.collect::<Vec<_>>(), purpose, &attribute, &item)
     }))

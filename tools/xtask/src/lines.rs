@@ -18,12 +18,8 @@ const HEAD: usize = 600;
 const DEVICE_CRATE: &str = "sdk-rs/src/";
 
 /// The folders of the interface of operators in Rust and Python, and its header.
-const OPERATORS: &[&str] = &[
-    "sdk-rs/operators/src",
-    "sdk-c/plugin-operators",
-    "sdk-c/include/tenon/operators.h",
-    "sdk-py/src/tenon/ops",
-];
+const OPERATORS: &[&str] =
+    &["sdk-rs/operators/src", "sdk-c/plugin", "sdk-c/include/tenon/operators.h", "sdk-py/src/tenon/ops"];
 
 #[derive(clap::Args)]
 pub struct Options {

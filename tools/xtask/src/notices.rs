@@ -17,7 +17,7 @@ const FILE: &str = "THIRD-PARTY.txt";
 const SHIPPED: &[&str] = &[
     "tenon-sdk-c",
     "tenon-ascendcl",
-    "tenon-plugin-operators",
+    "tenon-plugin",
     "tenon-cli",
     "tenon-cpu-operators-library",
     "tenon-paddle",

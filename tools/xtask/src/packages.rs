@@ -12,7 +12,7 @@ use crate::process::{Step, cargo};
 pub const VARIABLE: &str = "TENON_PACKAGES";
 
 /// The packages that the tests build in release mode.
-pub const TESTED: &str = "example-rust-diopi tenon-ascendcl tenon-plugin-operators tenon-cli tenon-cpu-operators-library tenon-diopi-cpu tenon-paddle tenon-sdk-c tenon-static";
+pub const TESTED: &str = "example-rust-diopi tenon-ascendcl tenon-plugin tenon-cli tenon-cpu-operators-library tenon-diopi-cpu tenon-paddle tenon-sdk-c tenon-static";
 
 /// Creates a step that builds packages, and those that the environment variable names.
 pub fn build(packages: &[&str]) -> Step {

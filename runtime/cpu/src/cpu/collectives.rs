@@ -13,7 +13,7 @@ use crate::memory::AllocationGuard;
 use crate::profiler::{Activity, TraceRecord};
 use std::sync::Arc;
 use tenon::device::{CollectiveComm, DeviceId, Stream};
-use tenon_gloo::{Buffer, Communicator, Memory, Operation, Ticket};
+use tenon_gloo::{Communicator, Memory, Operation, Ticket, Use};
 
 /// The communicator of a device.
 pub(super) struct CommunicatorState {
@@ -23,11 +23,7 @@ pub(super) struct CommunicatorState {
 
 impl From<tenon_gloo::Error> for Error {
     fn from(error: tenon_gloo::Error) -> Self {
-        use tenon_gloo::Error as Reason;
-
-        let is_callers =
-            matches!(error, Reason::Invalid(_) | Reason::NotAnId | Reason::NoBracket | Reason::Forked);
-        Self::Collective { is_callers, reason: error.to_string() }
+        Self::Collective { is_callers: error.is_callers(), reason: error.to_string() }
     }
 }
 
@@ -96,26 +92,9 @@ impl Cpu {
     /// Checks the buffers of an operation, and keeps their memory.
     fn guards(&self, state: &CommunicatorState, operation: &Operation) -> Result<Vec<AllocationGuard>> {
         let core = self.core()?;
-        let (rank, members) = (state.communicator.rank(), state.communicator.size());
-        let of_all = |part: &Buffer| part.with_count(part.count.saturating_mul(members));
-        let buffers: Vec<Buffer> = match operation {
-            Operation::AllReduce { send, receive, .. } => vec![*send, Buffer { data: *receive, ..*send }],
-            Operation::Reduce { send, receive, root, .. } => {
-                // The others have no results.
-                let results = (rank == *root).then_some(Buffer { data: *receive, ..*send });
-                [*send].into_iter().chain(results).collect()
-            }
-            Operation::Broadcast { buffer, .. } => vec![*buffer],
-            Operation::AllGather { send, receive } => vec![*send, Buffer { data: *receive, ..of_all(send) }],
-            Operation::ReduceScatter { send, receive, .. } => {
-                vec![Buffer { data: *send, ..of_all(receive) }, *receive]
-            }
-            Operation::AllToAll { send, receive } => send.iter().chain(receive).copied().collect(),
-            Operation::Send { send, .. } => vec![*send],
-            Operation::Receive { receive, .. } => vec![*receive],
-        };
-        let mut guards = Vec::with_capacity(buffers.len());
-        for buffer in buffers {
+        let uses = operation.uses(state.communicator.rank(), state.communicator.size());
+        let mut guards = Vec::with_capacity(uses.len());
+        for Use { buffer, .. } in uses {
             let bytes = buffer.bytes()?;
             if bytes > 0 {
                 guards.push(core.registry.guard_device(state.device, buffer.data.addr(), bytes)?);

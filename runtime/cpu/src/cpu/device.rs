@@ -684,13 +684,9 @@ impl Device for Cpu {
                 "`rank` is {rank}, but this process is rank {own} of the group"
             )));
         }
-        let buffers = |places: &[DevicePtr], counts: &[usize], types: &[DataType]| {
-            let all = places.iter().zip(counts).zip(types);
-            all.map(|((&place, &count), &data_type)| Buffer::new(place, count, data_type)).collect()
-        };
         let operation = Operation::AllToAll {
-            send: buffers(send_buf, send_count, send_dtype),
-            receive: buffers(recv_buf, recv_count, recv_dtype),
+            send: Buffer::list(send_buf, send_count, send_dtype),
+            receive: Buffer::list(recv_buf, recv_count, recv_dtype),
         };
         Ok(self.collective(comm, stream, "xccl_all_to_all", operation)?)
     }

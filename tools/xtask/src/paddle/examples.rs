@@ -40,7 +40,7 @@ pub fn build() -> Result<(), Failure> {
     for (folder, source, library) in sources {
         compile(&[source], &made(&root, folder)?.join(library), &[])?;
     }
-    let archive = project::target().join("debug/libtenon_plugin_operators.a");
+    let archive = project::target().join("debug/libtenon_plugin.a");
     let archive = archive.to_string_lossy();
     let flags = [&*archive, "-lgcc_s", "-lpthread", "-lm", "-ldl", "-Wl,--exclude-libs,ALL,-z,defs"];
     let sources = ["device", "operators", "convolution"].map(|name| format!("examples/c-operators/{name}.c"));

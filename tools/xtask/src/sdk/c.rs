@@ -273,7 +273,7 @@ impl Installed {
             .args(["-std=c11", "-shared", "-fPIC", "-Wl,-z,defs"])
             .args(WARNINGS)
             .args(["device.c", "operators.c", "convolution.c"].map(|source| sources.join(source)))
-            .args(self.pkg_config("tenon-plugin-operators")?)
+            .args(self.pkg_config("tenon-plugin")?)
             .arg("-o")
             .arg(&plugin)
             .run()?;

@@ -98,13 +98,13 @@ pub fn install(prefix: &Path, profile: Profile) -> Result<Vec<PathBuf>, Failure>
     }
     tree.copy(&built.archive, "lib/libtenon.a")?;
     tree.copy(&built.diopi, &format!("lib/{DIOPI}"))?;
-    tree.copy(&built.operators, "lib/libtenon_plugin_operators.a")?;
+    tree.copy(&built.operators, "lib/libtenon_plugin.a")?;
     tree.copy(&built.cpu_operators, &format!("lib/{CPU_OPERATORS}"))?;
 
     for (template, to) in [
         ("tenon.pc.in", "lib/pkgconfig/tenon.pc"),
         ("tenon-static.pc.in", "lib/pkgconfig/tenon-static.pc"),
-        ("tenon-plugin-operators.pc.in", "lib/pkgconfig/tenon-plugin-operators.pc"),
+        ("tenon-plugin.pc.in", "lib/pkgconfig/tenon-plugin.pc"),
         ("ascendcl.pc.in", "lib/pkgconfig/ascendcl.pc"),
         ("TenonConfig.cmake.in", "lib/cmake/Tenon/TenonConfig.cmake"),
         ("TenonConfigVersion.cmake.in", "lib/cmake/Tenon/TenonConfigVersion.cmake"),
@@ -153,7 +153,7 @@ fn build(profile: Profile) -> Result<Built, Failure> {
         "tenon-static",
         "tenon-ascendcl",
         "tenon-diopi-cpu",
-        "tenon-plugin-operators",
+        "tenon-plugin",
         "tenon-cpu-operators-library",
     ];
     packages::build(&packages).args(flags).run()?;
@@ -163,7 +163,7 @@ fn build(profile: Profile) -> Result<Built, Failure> {
         archive: folder.join("libtenon_static.a"),
         ascend: folder.join(ASCEND),
         diopi: folder.join(DIOPI),
-        operators: folder.join("libtenon_plugin_operators.a"),
+        operators: folder.join("libtenon_plugin.a"),
         cpu_operators: folder.join(CPU_OPERATORS),
         static_libraries: printed.trim().to_owned(),
     })

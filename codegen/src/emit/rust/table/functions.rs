@@ -70,13 +70,18 @@ pub fn emit(context: Context) -> TokenStream {
         impl Provided {
             /// Makes the set of exactly these functions.
             pub const fn of(functions: &[Function]) -> Self {
-                let mut provided = [false; #count];
+                Self([false; #count]).with(functions)
+            }
+
+            /// Returns the set with further functions.
+            #[must_use]
+            pub const fn with(mut self, functions: &[Function]) -> Self {
                 let mut index = 0;
                 while index < functions.len() {
-                    provided[functions[index] as usize] = true;
+                    self.0[functions[index] as usize] = true;
                     index += 1;
                 }
-                Self(provided)
+                self
             }
 
             /// Returns true if a function is among them.

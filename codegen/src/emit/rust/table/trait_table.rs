@@ -7,6 +7,9 @@ use crate::emit::rust::method::traits::signature_text;
 use crate::emit::rust::{names, operators};
 use crate::model::{Extension, Fallback, FallbackKind, Function, HandOver, Interface, Need, Spec, Table};
 
+/// The name of the group that an attribute's argument `collectives` is about.
+const COLLECTIVES: &str = "collective";
+
 /// A trait that devices implement.
 #[derive(Debug)]
 pub struct TraitTable {
@@ -22,6 +25,8 @@ pub struct TraitTable {
     pub releases: Vec<String>,
     /// Its methods, in the order of the spec.
     pub functions: Vec<TraitFunction>,
+    /// The names of those that a crate named by the argument `collectives` has: the group of this name.
+    pub collectives: Vec<String>,
 }
 
 /// A table for functions that have no slot in the host's table.
@@ -115,6 +120,8 @@ fn of_table(spec: &Spec, interface: &Interface, table: &Table) -> TraitTable {
         is_in_extension: in_extension(function),
         filled: SlotFilled::of(function),
     });
+    let collectives =
+        interface.methods().filter(|function| interface.groups[function.group.0].name == COLLECTIVES);
     TraitTable {
         name: interface.trait_name.clone(),
         module: interface.ident().to_string(),
@@ -125,6 +132,7 @@ fn of_table(spec: &Spec, interface: &Interface, table: &Table) -> TraitTable {
         }),
         releases: interface.releases.iter().map(|release| release.name.value.clone()).collect(),
         functions: functions.collect(),
+        collectives: collectives.map(|function| function.name.value.clone()).collect(),
     }
 }
 
@@ -151,7 +159,7 @@ fn missing(spec: &Spec, interface: &Interface, function: &Function) -> String {
 pub fn source(spec: &Spec) -> TokenStream {
     let operators = spec.operators.as_ref().map(operators::table);
     let entries = traits(spec).into_iter().map(|table| {
-        let TraitTable { name, module, entry, extension, releases, functions } = table;
+        let TraitTable { name, module, entry, extension, releases, functions, collectives } = table;
         let entry = match entry {
             None => quote!(None),
             Some(TraitEntry::TakesParams(symbol)) => quote!(Some(Entry::TakesParams(#symbol))),
@@ -187,6 +195,7 @@ pub fn source(spec: &Spec) -> TokenStream {
                 extension: #extension,
                 releases: &[#(#releases),*],
                 functions: &[#(#functions),*],
+                collectives: &[#(#collectives),*],
             }
         }
     });

@@ -8,7 +8,7 @@ use tenon::device::ffi::C_Device;
 use tenon::device::ffi::v3_3::{C_DeviceInterface, CustomRuntimeParams};
 use tenon::device::{DataType, Status};
 use tenon_operators::by_name::{Call, Calls};
-use tenon_plugin_operators::tenon_paddle_register_operators;
+use tenon_plugin::tenon_paddle_register_operators;
 
 /// Calls the function with room for a message.
 fn register(params: *const c_void, operators: *const c_void) -> (Status, String) {
