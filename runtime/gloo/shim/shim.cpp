@@ -145,9 +145,19 @@ struct tenon_gloo_mesh_st {
   size_t address_size = 0;
 };
 
+struct tenon_gloo_exchange_st {
+  struct Message {
+    Buffer buffer;
+    bool is_send;
+  };
+  std::vector<Message> messages;
+  Milliseconds timeout;
+};
+
 namespace {
 
 using Mesh = tenon_gloo_mesh_st;
+using Exchange = tenon_gloo_exchange_st;
 
 const Mesh& checked(tenon_gloo_mesh mesh) {
   if (mesh == nullptr) {
@@ -321,21 +331,31 @@ tenon_gloo_status tenon_gloo_all_gather(tenon_gloo_mesh mesh, void* input, void*
   });
 }
 
-tenon_gloo_status tenon_gloo_exchange(tenon_gloo_mesh mesh, const tenon_gloo_transfer* transfers, size_t number) {
+tenon_gloo_status tenon_gloo_exchange_start(tenon_gloo_mesh mesh, const tenon_gloo_transfer* transfers, size_t number,
+                                            tenon_gloo_exchange* exchange) {
   return guarded([&] {
     const Mesh& of = checked(mesh);
-    std::vector<Buffer> buffers;
-    buffers.reserve(number);
+    auto started = std::make_unique<Exchange>();
+    started->timeout = of.context->timeout_;
+    started->messages.reserve(number);
     for (size_t index = 0; index < number; index++) {
       const tenon_gloo_transfer& transfer = transfers[index];
       pair_of(mesh, transfer.member);
-      buffers.push_back(buffer(of, transfer.data, transfer.bytes));
-      auto post = transfer.is_send != 0 ? functions.send : functions.receive;
-      post(buffers.back().get(), static_cast<int>(transfer.member), transfer.tag, 0, transfer.bytes);
+      const bool is_send = transfer.is_send != 0;
+      started->messages.push_back({buffer(of, transfer.data, transfer.bytes), is_send});
+      auto post = is_send ? functions.send : functions.receive;
+      post(started->messages.back().buffer.get(), static_cast<int>(transfer.member), transfer.tag, 0, transfer.bytes);
     }
-    for (size_t index = 0; index < number; index++) {
-      auto wait = transfers[index].is_send != 0 ? functions.wait_send : functions.wait_receive;
-      if (!wait(buffers[index].get(), nullptr, of.context->timeout_)) {
+    *exchange = started.release();
+  });
+}
+
+tenon_gloo_status tenon_gloo_exchange_wait(tenon_gloo_exchange exchange) {
+  return guarded([&] {
+    const std::unique_ptr<Exchange> waited(exchange);
+    for (const Exchange::Message& message : waited->messages) {
+      auto wait = message.is_send ? functions.wait_send : functions.wait_receive;
+      if (!wait(message.buffer.get(), nullptr, waited->timeout)) {
         throw std::runtime_error("a message was aborted");
       }
     }

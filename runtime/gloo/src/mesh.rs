@@ -2,9 +2,10 @@
 
 use std::ffi::c_void;
 use std::net::IpAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
-use crate::api::{Mesh as Handle, Transfer};
+use crate::api::{Exchange, Mesh as Handle, Transfer};
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::reduction::Combine;
@@ -156,8 +157,60 @@ impl Mesh {
     /// The transfers describe memory that nothing else uses; no other thread runs an operation.
     pub(crate) unsafe fn exchange(&self, transfers: &[Transfer]) -> Result<()> {
         // SAFETY: the caller's promise.
-        self.engine
-            .check(unsafe { self.engine.api.exchange(self.handle, transfers.as_ptr(), transfers.len()) })
+        let exchange = unsafe { self.start(transfers)? };
+        self.wait(exchange)
+    }
+
+    /// Starts to send and receive messages.
+    ///
+    /// # Safety
+    /// As for [`Mesh::exchange`], until [`Mesh::wait`] has returned.
+    unsafe fn start(&self, transfers: &[Transfer]) -> Result<Exchange> {
+        // SAFETY: the caller's promise.
+        self.engine.check(unsafe {
+            self.engine.api.exchange_start(self.handle, transfers.as_ptr(), transfers.len())
+        })
+    }
+
+    /// Waits until messages are complete. Any thread may wait.
+    fn wait(&self, exchange: Exchange) -> Result<()> {
+        // SAFETY: it was started, and is waited for once, because this takes it.
+        self.engine.check(unsafe { self.engine.api.exchange_wait(exchange) })
+    }
+
+    /// Starts to send bytes to a member.
+    pub(crate) fn send(
+        self: &Arc<Self>,
+        data: Vec<u8>,
+        transfer: impl FnOnce(&[u8]) -> Transfer,
+    ) -> Result<Sending> {
+        let transfer = transfer(&data);
+        // SAFETY: the bytes stay as they are until the end of the wait, and outlive a move of the vector.
+        let exchange = unsafe { self.start(&[transfer])? };
+        Ok(Sending { mesh: self.clone(), exchange, data })
+    }
+}
+
+/// A message that is under way to a member.
+#[must_use = "the message has to be waited for"]
+pub(crate) struct Sending {
+    mesh: Arc<Mesh>,
+    exchange: Exchange,
+    data: Vec<u8>,
+}
+
+// SAFETY: any thread may wait for messages.
+unsafe impl Send for Sending {}
+
+impl Sending {
+    /// Returns the number of bytes.
+    pub(crate) fn bytes(&self) -> usize {
+        self.data.len()
+    }
+
+    /// Waits until the message is complete.
+    pub(crate) fn wait(self) -> Result<()> {
+        self.mesh.wait(self.exchange)
     }
 }
 

@@ -340,3 +340,75 @@ fn a_stream_that_refuses_its_part_does_not_block_the_others() {
     assert_eq!(refused.to_string(), "the stream takes no more work");
     assert_eq!(over.recv(), Ok(true));
 }
+
+/// Sends to a member, or receives from it, outside of a group of calls.
+fn message(group: &mut Group, data: &mut [i64], other: usize, is_send: bool) -> Result<()> {
+    let buffer = Buffer::new(place(data), data.len(), DataType::INT64);
+    run(
+        group,
+        if is_send {
+            Operation::Send { send: buffer, to: other }
+        } else {
+            Operation::Receive { receive: buffer, from: other }
+        },
+    )
+}
+
+/// Hosts do this with pipelines of several processes.
+#[test]
+fn members_that_send_to_each_other_first_do_not_wait() {
+    if !tenon_testing::has_gloo() {
+        return;
+    }
+    for count in [1, 1000, 1 << 20] {
+        let results = members(2, |group| {
+            let other = 1 - group.rank();
+            for turn in 0..3 {
+                message(group, &mut vec![group.rank() as i64 + turn; count], other, true).unwrap();
+            }
+            let mut received = vec![-1; count];
+            let mut seen = Vec::new();
+            for _ in 0..3 {
+                message(group, &mut received, other, false).unwrap();
+                assert!(received.iter().all(|value| *value == received[0]));
+                seen.push(received[0]);
+            }
+            seen
+        });
+        assert_eq!(results, [[1, 2, 3], [0, 1, 2]]);
+    }
+}
+
+#[test]
+fn a_member_that_leaves_sends_what_is_under_way() {
+    if !tenon_testing::has_gloo() {
+        return;
+    }
+    let results = members(2, |group| {
+        let mut data = vec![7; 1 << 18];
+        if group.rank() == 0 {
+            message(group, &mut data, 1, true).unwrap();
+            // What is sent is a copy.
+            data.fill(0);
+            return true;
+        }
+        thread::sleep(std::time::Duration::from_millis(100));
+        data.fill(-1);
+        message(group, &mut data, 0, false).unwrap();
+        data.iter().all(|value| *value == 7)
+    });
+    assert_eq!(results, [true, true]);
+}
+
+#[test]
+fn messages_beyond_the_limit_wait_for_their_receiver() {
+    if !tenon_testing::has_gloo() {
+        return;
+    }
+    // Five messages of 64 MiB: the last one has no room before the first has arrived.
+    let results = members(2, |group| {
+        let mut data = vec![group.rank() as i64; 8 << 20];
+        (0..5).all(|_| message(group, &mut data, 1 - group.rank(), group.rank() == 0).is_ok()) && data[0] == 0
+    });
+    assert_eq!(results, [true, true]);
+}

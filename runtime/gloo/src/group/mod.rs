@@ -1,6 +1,7 @@
 //! A group of processes: its operations on memory of the host, each complete when it returns.
 
 mod operations;
+mod outbox;
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -9,6 +10,7 @@ use std::time::Duration;
 use tenon::support::Mutex;
 
 use self::operations::tag;
+use self::outbox::Outbox;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::mesh::Mesh;
@@ -62,6 +64,7 @@ pub struct Group {
 struct Connected {
     /// Ended before the mesh.
     watch: Watch,
+    outbox: Arc<Outbox>,
     mesh: Arc<Mesh>,
 }
 
@@ -115,7 +118,7 @@ impl Group {
         let closing = mesh.clone();
         let watch = Watch::start(rank, limit, membership, move || closing.close())
             .map_err(|reason| Error::System { action: "cannot start a thread", reason })?;
-        Ok(Some(Connected { watch, mesh }))
+        Ok(Some(Connected { watch, outbox: Arc::default(), mesh }))
     }
 
     /// Returns the number of this member, from 0.
@@ -128,11 +131,14 @@ impl Group {
         self.size
     }
 
-    /// Returns what closes the group's connections from any thread, which ends a running operation.
+    /// Returns what leaves the group from any thread: sends what is under way, and closes the connections, which ends a
+    /// running operation.
     pub(crate) fn closer(&self) -> impl Fn() + Send + Sync + use<> {
-        let mesh = self.connected.as_ref().map(|connected| connected.mesh.clone());
+        let connected = self.connected.as_ref();
+        let connected = connected.map(|connected| (connected.outbox.clone(), connected.mesh.clone()));
         move || {
-            if let Some(mesh) = &mesh {
+            if let Some((outbox, mesh)) = &connected {
+                outbox.flush();
                 mesh.close();
             }
         }
@@ -200,6 +206,16 @@ impl Group {
                 connected.watch.end();
                 outcome
             }
+        }
+    }
+}
+
+impl Drop for Group {
+    /// Sends what is under way, and leaves the group.
+    fn drop(&mut self) {
+        // In a forked process, the connections are the parent's.
+        if self.process == std::process::id() {
+            self.closer()();
         }
     }
 }

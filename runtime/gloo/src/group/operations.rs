@@ -235,11 +235,30 @@ impl Group {
             // SAFETY: the caller's promise.
             unsafe { copy([from.address(), to.address()], from.bytes()?) };
         }
-        match &self.connected {
+        let Some(connected) = self.connected.as_ref().filter(|_| !transfers.is_empty()) else {
+            return Ok(());
+        };
+        if transfers.iter().any(|transfer| transfer.is_send == 0) {
             // SAFETY: the caller's promise.
-            Some(connected) if !transfers.is_empty() => unsafe { connected.mesh.exchange(&transfers) },
-            _ => Ok(()),
+            return unsafe { connected.mesh.exchange(&transfers) };
         }
+        // Hosts let two members send to each other and then receive, without a group of calls. So what is sent must not
+        // wait for the receiver.
+        for transfer in transfers {
+            connected.outbox.reserve(transfer.bytes)?;
+            let mut data = Vec::new();
+            let place = room(&mut data, transfer.bytes)?;
+            // SAFETY: the caller's promise; the vector has room for the bytes, which are all written.
+            unsafe {
+                copy([transfer.data as usize, place], transfer.bytes);
+                data.set_len(transfer.bytes);
+            }
+            let sending = connected
+                .mesh
+                .send(data, |data| Transfer { data: data.as_ptr().cast_mut().cast(), ..transfer })?;
+            connected.outbox.push(sending)?;
+        }
+        Ok(())
     }
 
     /// Makes a mean of a sum.
