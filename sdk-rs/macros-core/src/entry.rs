@@ -18,6 +18,9 @@ impl Context<'_> {
         if let (Purpose::Device, Some(operators)) = (self.purpose, &self.attribute.operators) {
             return Err(syn::Error::new_spanned(operators, "operators are registered by `#[tenon::plugin]`"));
         }
+        if let (Purpose::Device, Some(collectives)) = (self.purpose, &self.attribute.collectives) {
+            return Err(syn::Error::new_spanned(collectives, "collectives are added by `#[tenon::plugin]`"));
+        }
         let Some(device_type) = &self.attribute.device_type else {
             let is_named = !matches!(self.implemented.entry, Some(Entry::ReturnsTable { .. }));
             if is_named && self.purpose == Purpose::Plugin {
@@ -42,26 +45,6 @@ impl Context<'_> {
             }
             (Purpose::Plugin, Some(Entry::TakesParams(_))) => Ok(()),
         }
-    }
-
-    /// Returns the functions that a crate has for the device, which must have none of them.
-    pub(crate) fn collectives(
-        &self,
-        collectives: &syn::Path,
-        provided: &[&Function],
-    ) -> syn::Result<Vec<&Function<'_>>> {
-        let Trait { functions, collectives: names, .. } = self.implemented;
-        if self.purpose == Purpose::Device {
-            return Err(syn::Error::new_spanned(collectives, "collectives are added by `#[tenon::plugin]`"));
-        }
-        if let Some(own) = provided.iter().find(|function| names.contains(&function.name)) {
-            let message = format!(
-                "the device has `{}` itself, which is one of the functions that this crate has: leave one of them out",
-                own.name
-            );
-            return Err(syn::Error::new_spanned(collectives, message));
-        }
-        Ok(functions.iter().filter(|function| names.contains(&function.name)).collect())
     }
 
     /// Returns the symbols that the library exports.

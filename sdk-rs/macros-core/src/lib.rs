@@ -115,7 +115,7 @@ pub fn expand(
     let entry_of = entry::Context { implemented, purpose, attribute };
     entry_of.check()?;
     let oldest = attribute.since.as_ref().map(|since| release(implemented, since)).transpose()?;
-    let mut provided = check(implemented, oldest, item)?;
+    let mut provided = check(implemented, oldest, attribute, item)?;
     let extension = entry_of.extension(&provided);
     let module = match &attribute.module {
         Some(module) => quote!(#module),
@@ -138,7 +138,8 @@ pub fn expand(
             quote!(#entry #extension)
         }
         Some(collectives) => {
-            provided.extend(entry_of.collectives(collectives, &provided)?);
+            let added = |function: &&Function| implemented.collectives.contains(&function.name);
+            provided.extend(implemented.functions.iter().filter(added));
             // The host gets the functions of this type, which wraps the device.
             let plugin = parse_quote!(WithCollectives);
             let extension = extension.map(|extension| entry::export_extension(extension, &plugin, &module));
@@ -211,11 +212,12 @@ fn release(implemented: Trait, name: &LitStr) -> syn::Result<usize> {
     })
 }
 
-/// Returns the functions that an `impl` has; an error for each method that the spec does not have, that is missing, or
-/// that came after the oldest release.
+/// Returns the functions that an `impl` has; an error for each method that the spec does not have, that is missing, that
+/// came after the oldest release, or that a crate has for the device.
 fn check<'a>(
     implemented: Trait<'a>,
     oldest: Option<usize>,
+    attribute: &Attribute,
     item: &ItemImpl,
 ) -> syn::Result<Vec<&'a Function<'a>>> {
     // The release with which a function came, and the oldest one, if the function came later.
@@ -239,6 +241,13 @@ fn check<'a>(
                     let message = format!(
                         "`{name}` came with release {since}, and this device is made for {oldest} and later\n  \
                          help: leave the function out, or write `since = \"{since}\"`"
+                    );
+                    report(syn::Error::new(method.sig.ident.span(), message));
+                }
+                if attribute.collectives.is_some() && implemented.collectives.contains(&function.name) {
+                    let message = format!(
+                        "`{name}` is one of the collectives that are added to this device\n  \
+                         help: leave the function or the argument `collectives` out"
                     );
                     report(syn::Error::new(method.sig.ident.span(), message));
                 }
