@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from support import FUNCTIONS
+from support import FUNCTIONS, needs_gloo
 from tenon._cli.terminal import columns, parse_size, size
 
 PATIENCE = 120
@@ -158,6 +158,20 @@ def test_bench_measures_every_size_in_every_direction() -> None:
     assert all(0 < latency["fastest_seconds"] <= latency["seconds"] for latency in found["latencies"])
 
 
+@needs_gloo
+def test_bench_measures_all_reduces_of_several_processes() -> None:
+    found = json.loads(said("bench", "--processes", "2", "--sizes", "4,7,64KiB", "--repeat", "2", "--json"))
+    assert [entry["size"] for entry in found["all_reduce"]] == [4, 7, 65536]
+    for entry in found["all_reduce"]:
+        assert entry["bytes_per_second"] == pytest.approx(entry["size"] / entry["seconds"])
+        # Two processes: each sends and receives each byte once.
+        assert entry["bus_bytes_per_second"] == pytest.approx(entry["bytes_per_second"])
+    lines = said("bench", "--processes", "3", "--sizes", "4", "--repeat", "1").splitlines()
+    assert lines[0] == "cpu:0, 3 processes, medians of 1 runs"
+    assert lines[3].split() == ["size", "µs", "GB/s", "bus", "GB/s"]
+    assert lines[4].split()[:2] == ["4", "bytes"]
+
+
 def test_bench_in_a_terminal() -> None:
     text = said(*QUICK, "--pageable", "--device", "cpu:1")
     assert text.startswith("cpu:1 of plugin cpu, medians of 2 runs\n")
@@ -227,6 +241,8 @@ def test_output_encoding_without_a_character_gets_a_replacement() -> None:
         (["--sizes", "4Ki,none"], "`none` is not a valid size"),
         (["--sizes", "0"], "`0` is not a valid size"),
         (["--repeat", "0"], "`0` is not a positive number of runs"),
+        (["--processes", "1"], "`1` is not a number of processes, at least 2"),
+        (["--processes", "2", "--pageable"], "--processes measures all-reduces"),
     ],
 )
 def test_wrong_options_are_named(arguments: list[str], complaint: str) -> None:

@@ -1,4 +1,4 @@
-"""`tenon bench`: measures copy bandwidth and call latencies of a device."""
+"""`tenon bench`: measures copy bandwidth and call latencies of a device, and all-reduces of several processes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 import tenon
-from tenon._cli import measure, plot
+from tenon._cli import collectives, measure, plot
 from tenon._cli.terminal import Bar, Style, as_json, columns, parse_size, size
 
 if TYPE_CHECKING:
@@ -20,9 +20,13 @@ Each copy is queued on a stream and waited for. Each figure is the median of --r
 it is long enough to be measured. GB/s are 10^9 bytes per second at the destination. Latencies include the cost of a
 call from Python, which is in the first row.
 
+With --processes, several processes reduce buffers of each size, and wait for each. The bus bandwidth is the bandwidth
+times 2 (n - 1) / n for n processes, which can be compared with that of a connection.
+
 examples:
   tenon bench --device my_npu:0 --plot npu.png
   tenon bench --sizes 1MiB,1GiB --repeat 30 --json
+  tenon bench --processes 4 --sizes 4,1MiB,64MiB
 
 exit status: 0 success, 1 failure, 2 wrong options, 130 interrupted
 """
@@ -33,7 +37,7 @@ def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
     command = commands.add_parser(
         "bench",
         help="measure copy bandwidth by size, latencies and allocation",
-        description="Measures copies by size, and the latency of calls that queue work, wait or allocate.",
+        description="Measures copies by size, and the latency of calls; or all-reduces of several processes.",
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -46,19 +50,31 @@ def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
     command.add_argument(
         "--repeat", metavar="N", type=_count, default=10, help="runs of each measurement (default: %(default)s)"
     )
+    command.add_argument(
+        "--processes",
+        metavar="N",
+        type=_processes,
+        help="measure all-reduces of so many processes, and nothing else",
+    )
     command.add_argument("--pageable", action="store_true", help="use pageable host memory in place of pinned memory")
     command.add_argument(
         "--plot", metavar="FILE", type=plot.file, help="draw the results: .png, .svg or .pdf; needs matplotlib"
     )
     command.add_argument("--json", action="store_true", help="print JSON, with times in seconds and sizes in bytes")
-    command.set_defaults(run=run)
+    command.set_defaults(run=run, refuse=command.error)
 
 
 def run(options: argparse.Namespace) -> int:
     """Runs the command."""
+    if options.processes and (options.plot or options.pageable):
+        options.refuse("--processes measures all-reduces, which have no --plot and no --pageable")
     if options.plot:
         # Checked before the measurement, which may take minutes.
         plot.require(options.plot)
+    if options.processes:
+        reduced = collectives.gather(options.device, options.processes, options.sizes, options.repeat)
+        print(as_json(reduced) if options.json else collectives.text(reduced, Style(sys.stdout)))
+        return 0
     device = tenon.device(options.device)
     found = gather(device, options.sizes, options.repeat, options.pageable)
     print(as_json(found) if options.json else text(found, Style(sys.stdout)))
@@ -132,6 +148,12 @@ def _sizes(text: str) -> list[int]:
         return [parse_size(part) for part in text.split(",")]
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def _processes(text: str) -> int:
+    if not text.isdecimal() or int(text) < 2:
+        raise argparse.ArgumentTypeError(f"`{text}` is not a number of processes, at least 2")
+    return int(text)
 
 
 def _count(text: str) -> int:
