@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import socket
 import subprocess
 import sys
@@ -83,12 +84,43 @@ print(json.dumps(answers))
 """
 )
 
+DIES = (
+    HEAD
+    + """
+import os, signal
+victim = int(os.environ["VICTIM"])
+communicator = tenon.Communicator(address, rank, size)
+data = tenon.array(np.ones(4, "float32"))
+communicator.all_reduce(data).tolist()
+if rank == victim:
+    os.kill(os.getpid(), signal.SIGKILL)
+try:
+    communicator.all_reduce(data).tolist()
+except tenon.Error as error:
+    answers["error"] = str(error)
+communicator.close()
+rest = [other for other in range(size) if other != victim]
+with tenon.Communicator(os.environ["NEXT"], rest.index(rank), len(rest)) as communicator:
+    answers["next"] = communicator.all_reduce(data).tolist()
+print(json.dumps(answers))
+"""
+)
+
 MANY = (
     HEAD
     + """
-def descriptors():
-    import os
-    return len(os.listdir("/proc/self/fd"))
+import os, time
+
+def descriptors(most=0):
+    # Waits for groups that are about to end.
+    for _ in range(500):
+        # Releases what could not be released when it was dropped.
+        tenon.synchronize()
+        found = len(os.listdir("/proc/self/fd"))
+        if found <= most:
+            break
+        time.sleep(0.01)
+    return found
 
 data = tenon.array(np.ones(4, "float32"))
 for turn in range(21):
@@ -99,7 +131,7 @@ for turn in range(21):
     del communicator
     if turn == 0:
         before = descriptors()
-answers["grown"] = descriptors() - before
+answers["grown"] = descriptors(before) - before
 print(json.dumps(answers))
 """
 )
@@ -111,8 +143,11 @@ def free_address() -> str:
         return f"127.0.0.1:{found.getsockname()[1]}"
 
 
-def members(program: str, size: int, **variables: str) -> list[dict[str, Any]]:
-    """Runs a program as each member of a group, and returns the answers in the order of the ranks."""
+def members(program: str, size: int, victim: int | None = None, **variables: str) -> list[dict[str, Any]]:
+    """Runs a program as each member of a group, and returns the answers in the order of the ranks.
+
+    The rank `victim` is killed by its program, and has no answers.
+    """
     address = free_address()
     started = [
         subprocess.Popen(
@@ -125,9 +160,9 @@ def members(program: str, size: int, **variables: str) -> list[dict[str, Any]]:
         for rank in range(size)
     ]
     ended = [member.communicate(timeout=PATIENCE) for member in started]
-    for member, (output, errors) in zip(started, ended):
-        assert member.returncode == 0, output + errors
-    return [json.loads(output) for output, _ in ended]
+    for rank, (member, (output, errors)) in enumerate(zip(started, ended)):
+        assert member.returncode == (-signal.SIGKILL if rank == victim else 0), output + errors
+    return [json.loads(output or "{}") for output, _ in ended]
 
 
 def own(count: int, rank: int) -> Any:
@@ -170,6 +205,18 @@ def test_a_member_that_leaves_is_named_and_the_next_group_works() -> None:
     expected = "all_reduce of 4 float32 (SUM) failed on rank 0 of 2: rank 1 has left the group"
     assert expected.lower() in stays["error"].lower()
     assert stays["next"] == [1.0] * 4
+
+
+@needs_gloo
+@pytest.mark.parametrize("victim", [0, 1])
+def test_a_member_that_dies_is_named_and_the_others_make_a_group(victim: int) -> None:
+    # Rank 0 has the server by which the members watch each other.
+    answers = members(DIES, 3, victim, VICTIM=str(victim), NEXT=free_address())
+    for rank, answer in enumerate(answers):
+        if rank != victim:
+            expected = f"failed on rank {rank} of 3: the process of rank {victim} has ended"
+            assert expected in answer["error"]
+            assert answer["next"] == [2.0] * 4
 
 
 @needs_gloo
