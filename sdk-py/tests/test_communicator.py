@@ -111,7 +111,7 @@ MANY = (
     + """
 import os, time
 
-def descriptors(most=0):
+def descriptors(most=1_000_000):
     # Waits for groups that are about to end.
     for _ in range(500):
         # Releases what could not be released when it was dropped.

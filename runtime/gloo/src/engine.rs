@@ -50,7 +50,7 @@ impl Engine {
         }
         let text = CString::new(address.to_string()).unwrap_or_default();
         // SAFETY: the text is NUL-terminated.
-        let device = self.check(unsafe { self.api.device_create(text.as_ptr()) })?;
+        let device = as_batch(|| self.check(unsafe { self.api.device_create(text.as_ptr()) }))?;
         devices.insert(address, device);
         Ok(device)
     }
@@ -59,6 +59,29 @@ impl Engine {
     pub(crate) fn check<T>(&self, outcome: crate::api::Result<T>) -> Result<T> {
         outcome.map_err(|_| Error::Gloo(last_error(&self.api)))
     }
+}
+
+/// Calls `body`, whose threads inherit the policy by which they do not interrupt other threads when they wake up.
+///
+/// gloo's thread asks for events again and again while another thread holds the lock of a connection. If it has interrupted
+/// that thread on the same processor, it does so for all of its slice of time, which is some milliseconds.
+fn as_batch<R>(body: impl FnOnce() -> R) -> R {
+    let change = |policy| {
+        // SAFETY: zeros are valid, and the thread is this one.
+        unsafe {
+            let parameters: libc::sched_param = std::mem::zeroed();
+            libc::sched_setscheduler(0, policy, &raw const parameters)
+        }
+    };
+    // SAFETY: asks about this thread.
+    let before = unsafe { libc::sched_getscheduler(0) };
+    // Another policy than the usual one is the program's own choice.
+    let is_changed = before == libc::SCHED_OTHER && change(libc::SCHED_BATCH) == 0;
+    let made = body();
+    if is_changed {
+        change(before);
+    }
+    made
 }
 
 /// Loads the shim from memory: a plugin is one file, wherever it lies.
