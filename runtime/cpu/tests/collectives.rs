@@ -215,3 +215,28 @@ fn a_shutdown_leaves_the_group() {
     });
     assert_eq!(results, [0, 1]);
 }
+
+/// PaddlePaddle destroys its communicators at the end of a process, whatever is queued.
+#[test]
+fn a_communicator_is_destroyed_after_its_last_operation() {
+    if !tenon_testing::has_gloo() {
+        return;
+    }
+    let results = members(2, |cpu, rank, comm| {
+        let stream = cpu.create_stream(DEVICE).unwrap();
+        let data = upload(cpu, 0, &floats(&[1.5; 3]));
+        let gate = block(cpu, 0, stream);
+        for _ in 0..3 {
+            sum(cpu, data, 3, comm, stream).unwrap();
+        }
+        if rank == 1 {
+            // The others must come later than the call that destroys.
+            thread::sleep(std::time::Duration::from_millis(50));
+        }
+        drop(gate);
+        cpu.xccl_destroy_comm(comm).unwrap();
+        cpu.synchronize_stream(DEVICE, stream).unwrap();
+        download(cpu, 0, data, 12)
+    });
+    assert_eq!(results, [floats(&[12.0; 3]), floats(&[12.0; 3])]);
+}

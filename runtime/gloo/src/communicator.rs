@@ -40,6 +40,8 @@ struct Queue {
 #[derive(Default)]
 struct State {
     calls: VecDeque<Vec<Arc<Turn>>>,
+    /// True while the thread runs a call.
+    is_running: bool,
     is_closed: bool,
 }
 
@@ -191,17 +193,30 @@ impl Queue {
         self.state.lock().calls.push_back(turns);
     }
 
-    /// Waits for the first call until all its streams have come to it. Returns none when the queue is closed.
+    /// Waits for the first call until all its streams have come to it. Returns none when the queue is closed. The call before
+    /// is over.
     fn next(&self) -> Option<Vec<Arc<Turn>>> {
         let mut state = self.state.lock();
+        if std::mem::take(&mut state.is_running) {
+            self.changed.notify_all();
+        }
         loop {
             if state.is_closed {
                 return None;
             }
             let waits = |turn: &Arc<Turn>| matches!(*turn.progress.lock(), Progress::Waiting);
             if state.calls.front().is_some_and(|call| !call.iter().any(waits)) {
+                state.is_running = true;
                 return state.calls.pop_front();
             }
+            state = self.changed.wait(state);
+        }
+    }
+
+    /// Waits until all calls are over.
+    fn finish(&self) {
+        let mut state = self.state.lock();
+        while !state.is_closed && (state.is_running || !state.calls.is_empty()) {
             state = self.changed.wait(state);
         }
     }
@@ -325,6 +340,15 @@ impl Communicator {
 }
 
 impl Communicator {
+    /// Waits until all operations are over that were queued before. Hosts destroy communicators at the end of a process, when
+    /// the last operations may still be under way.
+    pub fn finish(&self) {
+        // In a forked process, the thread is the parent's.
+        if self.process == std::process::id() {
+            self.queue.finish();
+        }
+    }
+
     /// Ends operations that are not over with an error, and takes no more.
     pub(crate) fn close(&self) {
         self.queue.close();

@@ -551,6 +551,7 @@ impl Device for Cpu {
 
     fn xccl_destroy_comm(&self, comm: CollectiveComm) -> Result<()> {
         refuse_inside_work("xccl_destroy_comm")?;
+        self.communicator(comm)?.communicator.finish();
         self.core()?.communicators.remove(comm.addr())?;
         Ok(())
     }

@@ -90,7 +90,7 @@ macro_rules! plugin_with_collectives {
 impl Member {
     /// Leaves the group, and frees what the device has for it.
     fn leave(&self) -> Result<()> {
-        // Callbacks that wait for an operation go on, with an error.
+        self.communicator.finish();
         self.communicator.close();
         self.staging.free()
     }
