@@ -44,7 +44,7 @@ const USERS: &str = "sdk-c/tests/users.rs";
 const GUIDE_IN_PYTHON: &str = "sdk-py/tests/test_guide.py";
 const TRANSCRIPT: &str = "plugins/paddle/tests/test_transcript.py";
 
-const ROWS: [Row; 21] = [
+const ROWS: [Row; 22] = [
     row("README.md", "rust", Tested::Crate),
     row("README.md", "toml", Tested::Crate),
     row("README.md", "c", by(USERS, "README.md")),

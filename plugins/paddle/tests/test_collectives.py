@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -100,7 +101,7 @@ def test_a_device_without_a_library_for_collectives_gets_them(
 ) -> None:
     program = tmp_path / "program.py"
     program.write_text(VENDOR)
-    variables = {
+    variables: dict[str, Any] = {
         "CUSTOM_DEVICE_ROOT": str(EXAMPLES / folder),
         "PADDLE_XCCL_BACKEND": device,
         f"FLAGS_selected_{device}s": "0",
