@@ -4,10 +4,7 @@ use std::ffi::c_void;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::OnceLock;
 
-use tenon::device::{
-    Forwarded, Function, Loaded, Partial, Plugin, Provided, Release, Status, ffi, fill_v2_6, fill_v3_0,
-    fill_v3_1, fill_v3_2, fill_v3_3,
-};
+use tenon::device::{Forwarded, Function, Loaded, Partial, Plugin, Provided, Release, Status, fill_slots};
 use tenon_gloo::{FUNCTIONS, WithCollectives};
 
 /// The device of this plugin, as it was when its collectives were added.
@@ -63,14 +60,6 @@ unsafe fn fill(table: *mut c_void) -> Status {
         return Status::ERROR;
     }
     // SAFETY: the table is that of the release, and no slot of collectives is filled.
-    unsafe {
-        match release {
-            Release::V2_6 => fill_v2_6::<OfTable>(&mut *table.cast::<ffi::v2_6::C_DeviceInterface>()),
-            Release::V3_0 => fill_v3_0::<OfTable>(&mut *table.cast::<ffi::v3_0::C_DeviceInterface>()),
-            Release::V3_1 => fill_v3_1::<OfTable>(&mut *table.cast::<ffi::v3_1::C_DeviceInterface>()),
-            Release::V3_2 => fill_v3_2::<OfTable>(&mut *table.cast::<ffi::v3_2::C_DeviceInterface>()),
-            Release::V3_3 => fill_v3_3::<OfTable>(&mut *table.cast::<ffi::v3_3::C_DeviceInterface>()),
-        }
-    }
+    unsafe { fill_slots::<OfTable>(release, table) };
     Status::SUCCESS
 }

@@ -771,7 +771,7 @@ fn slot<D: Plugin>(function: Function, release: Release) -> *const c_void {
 ///
 /// # Safety
 /// The table has the layout of that release.
-unsafe fn fill_slots<D: Plugin>(release: Release, table: *mut c_void) {
+pub unsafe fn fill_slots<D: Plugin>(release: Release, table: *mut c_void) {
     for function in Function::ALL {
         if let Some(offset) = release.offset_of(function)
             && (D::fills(function))

@@ -197,7 +197,7 @@ fn slots(context: Context) -> TokenStream {
         ///
         /// # Safety
         /// The table has the layout of that release.
-        unsafe fn fill_slots<D: Plugin>(release: Release, table: *mut ::core::ffi::c_void) {
+        pub unsafe fn fill_slots<D: Plugin>(release: Release, table: *mut ::core::ffi::c_void) {
             for function in Function::ALL {
                 if let ::core::option::Option::Some(offset) = release.offset_of(function)
                     && (D::fills(function) #(#of_errors)*)
