@@ -1,4 +1,4 @@
-//! What the queue of a communicator costs: all-reduces of two processes by gloo alone, and in the order of a stream.
+//! Measures the cost of a communicator's queue: all-reduces of two processes by gloo alone, and in the order of a stream.
 //!
 //! `cargo bench -p tenon-gloo` prints medians. The second process is this program once more.
 

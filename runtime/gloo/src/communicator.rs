@@ -292,6 +292,18 @@ impl Communicator {
         self.rank
     }
 
+    /// Checks the rank that a caller gives for this member.
+    ///
+    /// # Errors
+    /// If it is another one.
+    pub fn expect_rank(&self, rank: usize) -> Result<()> {
+        if rank == self.rank {
+            return Ok(());
+        }
+        let own = self.rank;
+        Err(Error::Invalid(format!("`rank` is {rank}, but this process is rank {own} of the group")))
+    }
+
     /// Returns the number of members.
     pub fn size(&self) -> usize {
         self.size

@@ -71,7 +71,7 @@ pub enum Error {
         address: String,
         /// The time limit.
         limit: Duration,
-        /// What went wrong last.
+        /// The last error.
         reason: io::Error,
     },
 

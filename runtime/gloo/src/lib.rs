@@ -5,9 +5,8 @@
 //! Without one, groups of more than one process cannot be made, and the error says what was looked for.
 //!
 //! One process makes a root id with [`new_root_id`] and sends it to the others by its own means, or at a known address with
-//! [`meet`]. Each joins with a rank of its
-//! own. A [`Group`] runs an operation at once. A [`Communicator`] runs operations in the order of the calls, each when a
-//! stream has come to it.
+//! [`meet`]. Each joins with a rank of its own. A [`Group`] runs an operation at once. A [`Communicator`] runs operations in
+//! the order of the calls, each when a stream has come to it.
 //!
 //! | variable | meaning | default |
 //! |---|---|---|
@@ -55,6 +54,6 @@ mod watch;
 pub use communicator::{Communicator, Done, Launch, Memory, Ticket, end_bracket, start_bracket};
 pub use device::{FUNCTIONS, WithCollectives};
 pub use error::{Error, NoEngine, Result};
-pub use group::{Group, ROOT_ID_SIZE, new_root_id};
+pub use group::{Group, ROOT_ID_SIZE, new_root_id, write_root_id};
 pub use operation::{Buffer, Operation, Use};
 pub use rendezvous::meet;

@@ -178,13 +178,9 @@ impl Mesh {
         self.engine.check(unsafe { self.engine.api.exchange_wait(exchange) })
     }
 
-    /// Starts to send bytes to a member.
-    pub(crate) fn send(
-        self: &Arc<Self>,
-        data: Vec<u8>,
-        transfer: impl FnOnce(&[u8]) -> Transfer,
-    ) -> Result<Sending> {
-        let transfer = transfer(&data);
+    /// Starts to send bytes, as the transfer says but for their place.
+    pub(crate) fn send(self: &Arc<Self>, data: Vec<u8>, transfer: Transfer) -> Result<Sending> {
+        let transfer = Transfer { data: data.as_ptr().cast_mut().cast(), ..transfer };
         // SAFETY: the bytes stay as they are until the end of the wait, and outlive a move of the vector.
         let exchange = unsafe { self.start(&[transfer])? };
         Ok(Sending { mesh: self.clone(), exchange, data })

@@ -10,7 +10,7 @@ use tenon_gloo::WithCollectives;
 
 const ID: DeviceId = DeviceId(0);
 
-/// What is added to addresses: the host has no such memory.
+/// The offset of device addresses. The host has no memory there.
 const FAR: usize = 1 << 56;
 
 /// The CPU device with other addresses, without its collectives, and without callbacks if that is wanted.

@@ -28,7 +28,7 @@ impl Plugin for OfTable {
     }
 }
 
-/// What the collectives need of the device, and has no fallback.
+/// The functions of the device that collectives need, and that have no fallback.
 const NEEDED: [Function; 4] =
     [Function::GetDevice, Function::SynchronizeDevice, Function::MemoryCopyH2d, Function::MemoryCopyD2h];
 

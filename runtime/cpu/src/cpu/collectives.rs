@@ -31,12 +31,7 @@ impl Cpu {
     /// Writes the root id of a new group.
     pub(super) fn root_id(&self, place: &mut [u8]) -> Result<()> {
         self.core()?;
-        let room = place.len();
-        let place = place.first_chunk_mut().ok_or_else(|| {
-            let reason = format!("the buffer has {room} bytes, but a root id {}", tenon_gloo::ROOT_ID_SIZE);
-            Error::Collective { is_callers: true, reason }
-        })?;
-        *place = tenon_gloo::new_root_id()?;
+        tenon_gloo::write_root_id(place)?;
         Ok(())
     }
 

@@ -679,12 +679,7 @@ impl Device for Cpu {
         comm: CollectiveComm,
         stream: Stream,
     ) -> Result<()> {
-        let own = self.communicator(comm)?.communicator.rank();
-        if rank != own {
-            return Err(Error::invalid(format!(
-                "`rank` is {rank}, but this process is rank {own} of the group"
-            )));
-        }
+        self.communicator(comm)?.communicator.expect_rank(rank).map_err(error::Error::from)?;
         let operation = Operation::AllToAll {
             send: Buffer::list(send_buf, send_count, send_dtype),
             receive: Buffer::list(recv_buf, recv_count, recv_dtype),

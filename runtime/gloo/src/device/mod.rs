@@ -162,12 +162,7 @@ impl Forward for WithCollectives {
     }
 
     fn xccl_get_unique_id(&self, unique_id: &mut [u8]) -> Result<()> {
-        let room = unique_id.len();
-        let place = unique_id.first_chunk_mut().ok_or_else(|| {
-            Error::invalid(format!("the buffer has {room} bytes, but a root id {}", crate::ROOT_ID_SIZE))
-        })?;
-        *place = crate::new_root_id()?;
-        Ok(())
+        Ok(crate::write_root_id(unique_id)?)
     }
 
     fn xccl_comm_init_rank(&self, ranks: usize, unique_id: &mut [u8], rank: usize) -> Result<CollectiveComm> {
@@ -304,10 +299,7 @@ impl Forward for WithCollectives {
         comm: CollectiveComm,
         stream: Stream,
     ) -> Result<()> {
-        let own = self.member(comm)?.communicator.rank();
-        if rank != own {
-            return Err(Error::invalid(format!("the rank of this process is {own}, not {rank}")));
-        }
+        self.member(comm)?.communicator.expect_rank(rank)?;
         let send = Buffer::list(send_buf, send_count, send_dtype);
         let receive = Buffer::list(recv_buf, recv_count, recv_dtype);
         self.collective(comm, stream, &Operation::AllToAll { send, receive })

@@ -80,7 +80,7 @@ fn synchronize(staging: &Staging, staged: &[Staged]) -> Result<()> {
     staged.iter().try_for_each(|one| staging.device.synchronize_stream(staging.id, one.stream))
 }
 
-/// What the callback needs that waits for operations.
+/// The context of the callback that waits for operations.
 struct Turn {
     ticket: Ticket,
     staging: Arc<Staging>,

@@ -47,6 +47,19 @@ pub fn new_root_id() -> Result<[u8; ROOT_ID_SIZE]> {
     Ok(id)
 }
 
+/// Makes a root id as [`new_root_id`] does, and writes it to the caller's buffer.
+///
+/// # Errors
+/// As for [`new_root_id`]; if the buffer is too short.
+pub fn write_root_id(buffer: &mut [u8]) -> Result<()> {
+    let room = buffer.len();
+    let place = buffer.first_chunk_mut().ok_or_else(|| {
+        Error::Invalid(format!("the buffer has {room} bytes, but a root id {ROOT_ID_SIZE}"))
+    })?;
+    *place = new_root_id()?;
+    Ok(())
+}
+
 /// The membership of this process in a group.
 pub struct Group {
     rank: usize,

@@ -253,9 +253,7 @@ impl Group {
                 copy([transfer.data as usize, place], transfer.bytes);
                 data.set_len(transfer.bytes);
             }
-            let sending = connected
-                .mesh
-                .send(data, |data| Transfer { data: data.as_ptr().cast_mut().cast(), ..transfer })?;
+            let sending = connected.mesh.send(data, transfer)?;
             connected.outbox.push(sending)?;
         }
         Ok(())

@@ -8,9 +8,9 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
-/// How long a process that connects may take for its first message.
+/// The time limit for the first message of a process that connects.
 const FIRST_MESSAGE: Duration = Duration::from_secs(5);
-/// How long a message to a process may take.
+/// The time limit for a message to a process.
 const SENDING: Duration = Duration::from_secs(5);
 /// Number of connections that may be open without a first message.
 const MOST_STRANGERS: usize = 256;

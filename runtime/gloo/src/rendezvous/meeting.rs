@@ -14,9 +14,9 @@ use crate::settings;
 
 /// Marks the messages of both sides, with their version.
 const GREETING: [u8; 8] = *b"tenonmt1";
-/// How long a process waits before it tries again to connect.
+/// The pause before a process tries again to connect.
 const RETRY: Duration = Duration::from_millis(20);
-/// How much longer than the time limit a process waits for rank 0, which says who is missing.
+/// The time that rank 0 has after the time limit to say who is missing.
 const GRACE: Duration = Duration::from_secs(5);
 
 /// Brings the processes of a new group together at the address `HOST:PORT`, where rank 0 listens. Returns when all have
@@ -68,15 +68,14 @@ fn host<E: From<Error> + Display>(
     let listener = Listener::bind(address).map_err(failed)?;
     let (coming, come) = mpsc::channel();
     let serve = move |[rank, size]: [usize; 2], connection| {
-        // Nobody listens any more if the group is complete or has failed.
+        // The receiver has gone if the group is complete or has failed.
         let _ = coming.send(Visitor { rank, size, connection });
     };
     listener.start(|connection| read_visit(&mut &*connection), serve).map_err(failed)?;
-    let gathered = gather(&come, size, limit);
+    let (visitors, gathered) = gather(&come, size, limit);
     // Closed before anybody can come for the next group.
     listener.close();
     drop(listener);
-    let (visitors, gathered) = gathered;
     let outcome = gathered.map_err(E::from).and_then(|()| match reached_at(&visitors) {
         Some(own) => settings::reachable_at(own, make_id),
         None => make_id(),

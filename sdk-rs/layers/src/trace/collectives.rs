@@ -3,10 +3,10 @@
 use std::sync::LazyLock;
 
 use tenon::device::reflection::FUNCTIONS;
-use tenon::reflect::{FunctionInfo, Kind, Role};
+use tenon::reflect::{FunctionInfo, Role};
 use tenon::support::RwLock;
 
-use crate::validate::element_size;
+use crate::validate::{communicator, element_size};
 
 /// The parameters of a function of a group, as indices.
 #[derive(Clone, Copy)]
@@ -20,8 +20,7 @@ static FUNCTIONS_OF_GROUPS: LazyLock<Vec<Option<OfGroup>>> =
     LazyLock::new(|| FUNCTIONS.iter().map(of).collect());
 
 fn of(info: &FunctionInfo) -> Option<OfGroup> {
-    let is_comm = |kind: &Kind| matches!(kind, Kind::Handle { name: "CollectiveComm", .. });
-    let comm = info.params.iter().position(|param| is_comm(&param.kind))?;
+    let comm = communicator(info)?;
     let place = |name| info.params.iter().position(|param| param.name == name);
     match info.params[comm].role {
         Role::Creates => Some(OfGroup::Join { comm, rank: place("rank")?, ranks: place("ranks")? }),

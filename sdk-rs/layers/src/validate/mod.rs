@@ -29,6 +29,7 @@ use tenon::reflect::Call;
 use tenon::support::write_line;
 use tenon::{Refusal, StatusCode};
 
+pub(crate) use checks::collectives::communicator;
 pub(crate) use checks::functions::element_size;
 pub use checks::rules_of::rules_of;
 pub use leaks::{Leak, abandon};

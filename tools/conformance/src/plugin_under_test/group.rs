@@ -28,7 +28,7 @@ pub(crate) struct Role {
     root_id: Vec<u8>,
 }
 
-/// What a process needs to start another one with the same plugin.
+/// The data with which a process starts another one with the same plugin.
 pub(crate) struct Launch {
     pub(crate) source: Source,
     pub(crate) fallbacks: bool,

@@ -40,11 +40,15 @@ enum CollectiveKind {
 /// The name of the handle of a member.
 pub const COMMUNICATOR: &str = "CollectiveComm";
 
+/// Returns the parameter that is the communicator, if a function has one.
+pub fn communicator(info: &FunctionInfo) -> Option<usize> {
+    info.params.iter().position(|param| matches!(param.kind, Kind::Handle { name: COMMUNICATOR, .. }))
+}
+
 impl Collective {
     /// Finds the parameters of a collective.
     pub fn of(info: &FunctionInfo) -> Option<Self> {
-        let is_communicator = |kind: &Kind| matches!(kind, Kind::Handle { name: COMMUNICATOR, .. });
-        let communicator = info.params.iter().find(|param| is_communicator(&param.kind))?;
+        let communicator = &info.params[communicator(info)?];
         let place = |name| info.params.iter().position(|param| param.name == name);
         let kind = match (communicator.role, place("dest_rank"), place("src_rank")) {
             (Role::Creates, ..) => {

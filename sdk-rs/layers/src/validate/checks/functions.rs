@@ -23,7 +23,7 @@ pub struct FunctionChecks {
     pub apart: Option<(usize, usize)>,
     /// The stream in whose order the work runs.
     pub stream: Option<usize>,
-    /// What is checked of a collective.
+    /// The checks of a collective.
     pub collective: Option<Collective>,
     /// The effect of the function beyond its parameters.
     pub effect: Effect,
