@@ -131,28 +131,24 @@ pub fn expand(
         None => quote!(<#target as ::core::default::Default>::default()),
     };
     let variants: Vec<Ident> = provided.iter().map(|function| ident(function.variant)).collect();
-    let entry = match &attribute.collectives {
-        None => {
-            let extension = extension.map(|extension| entry::export_extension(extension, target, &module));
-            let entry = entry_of.expand(target, target, &module)?;
-            quote!(#entry #extension)
-        }
-        Some(collectives) => {
-            let added = |function: &&Function| implemented.collectives.contains(&function.name);
-            provided.extend(implemented.functions.iter().filter(added));
-            // The host gets the functions of this type, which wraps the device.
-            let plugin = parse_quote!(WithCollectives);
-            let extension = extension.map(|extension| entry::export_extension(extension, &plugin, &module));
-            let entry = entry_of.expand(target, &plugin, &module)?;
-            quote! {
-                const _: () = {
-                    #collectives::plugin_with_collectives!(#plugin, #target);
-                    #entry
-                    #extension
-                };
-            }
-        }
+    // The type whose functions the host gets: the device, or what wraps it.
+    let plugin: syn::Type = match &attribute.collectives {
+        Some(_) => parse_quote!(WithCollectives),
+        None => parse_quote!(#target),
     };
+    let extension = extension.map(|extension| entry::export_extension(extension, &plugin, &module));
+    let entry = entry_of.expand(target, &plugin, &module)?;
+    let mut entry = quote!(#entry #extension);
+    if let Some(collectives) = &attribute.collectives {
+        let added = |function: &&Function| implemented.collectives.contains(&function.name);
+        provided.extend(implemented.functions.iter().filter(added));
+        entry = quote! {
+            const _: () = {
+                #collectives::plugin_with_collectives!(#plugin, #target);
+                #entry
+            };
+        };
+    }
     let members = manifest::members(implemented, attribute, oldest, &provided);
     Ok(quote! {
         #item

@@ -109,8 +109,13 @@ impl CallCheck<'_> {
                 Series::Messages { from: self.argument(from), to: member.rank }
             }
         };
-        let call =
-            CollectiveCall { rank: member.rank, values: self.values_of(collective), by: self.call_site() };
+        let call = CollectiveCall {
+            rank: member.rank,
+            function: self.call.function,
+            common: &collective.common,
+            values: collective.common.iter().map(|&param| self.argument(param)).collect(),
+            by: self.call_site(),
+        };
         member.call(series, &call).or_else(|other| {
             let message = format!(
                 "rank {} calls {}, but rank {} called {} at this place, {:.1?} ago",
@@ -123,21 +128,6 @@ impl CallCheck<'_> {
             let violation = Violation { parameter: None, ..Violation::new(Rule::Disagreement, "", message) };
             self.report(violation.with_place(other.by.place("called")))
         })
-    }
-
-    /// Lists what all members have in common, such as «count 4, data_type float32, op sum».
-    fn values_of(&self, collective: &Collective) -> String {
-        let value = |&param: &usize| {
-            let (param, argument) = (&self.call.function.params[param], self.argument(param));
-            match param.kind {
-                Kind::Enum { values, .. } => {
-                    let known = values.iter().find(|(value, _)| *value == argument.cast_signed());
-                    format!("{} {}", param.name, known.map_or("?", |(_, name)| name))
-                }
-                _ => format!("{} {argument}", param.name),
-            }
-        };
-        collective.common.iter().map(value).collect::<Vec<_>>().join(", ")
     }
 
     /// Returns the membership that a call has made.

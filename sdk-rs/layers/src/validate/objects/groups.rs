@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Weak};
+use tenon::reflect::{FunctionInfo, Kind};
 use tenon::support::Mutex;
 
 use crate::validate::call_site::CallSite;
@@ -59,22 +60,36 @@ struct Order {
 #[derive(Clone)]
 pub struct CollectiveCall {
     pub rank: u64,
-    /// Numbers and types, which all members must have in common.
-    pub values: String,
+    pub function: &'static FunctionInfo,
+    /// The parameters whose values all members must have in common.
+    pub common: &'static [usize],
+    /// Their values.
+    pub values: Vec<u64>,
     pub by: CallSite,
 }
 
 impl CollectiveCall {
     /// Returns the call as a text, such as «xccl_all_reduce(count 4, data_type float32, op sum)».
     pub fn text(&self) -> String {
-        format!("{}({})", self.by.function, self.values)
+        let value = |(&param, &value): (&usize, &u64)| {
+            let param = &self.function.params[param];
+            match param.kind {
+                Kind::Enum { values, .. } => {
+                    let known = values.iter().find(|(number, _)| *number == value.cast_signed());
+                    format!("{} {}", param.name, known.map_or("?", |(_, name)| name))
+                }
+                _ => format!("{} {value}", param.name),
+            }
+        };
+        let values: Vec<String> = self.common.iter().zip(&self.values).map(value).collect();
+        format!("{}({})", self.function.name, values.join(", "))
     }
 
     /// Returns true if two members may make these calls at the same place of a series.
     fn fits(&self, other: &Self, series: Series) -> bool {
         // A send and a receive fit each other.
         let is_message = matches!(series, Series::Messages { .. });
-        (is_message || self.by.function == other.by.function) && self.values == other.values
+        (is_message || self.function.name == other.function.name) && self.values == other.values
     }
 }
 
