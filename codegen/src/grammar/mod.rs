@@ -115,7 +115,7 @@ shapes! {
         tail: optional(Map(&Shape(&PARAM))),
         /// Of an object whose functions are in a struct of their own, which it contains.
         functions: optional(Shape(&INNER_TABLE)),
-        /// True for an object that code by hand makes and releases, and no function of an object.
+        /// True for an object that code by hand makes, and no function of an object.
         by_hand: optional(Bool),
         /// Meaning of a null handle, if null is allowed.
         null: optional(Line),

@@ -75,7 +75,7 @@ pub struct Object {
     pub head: Vec<Param>,
     /// Data members after them.
     pub tail: Vec<Param>,
-    /// True if no function of an object makes or releases it.
+    /// True if no function of an object makes it: code by hand does.
     pub is_by_hand: bool,
     /// The struct of their own that has the functions, if they have one.
     pub inner: Option<ObjectTable>,

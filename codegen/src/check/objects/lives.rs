@@ -77,6 +77,8 @@ pub(crate) fn check_handles_live(check: &Check) {
                 "destroys",
                 "a borrowed handle has no `role`; any other one needs a function with `role: destroys`",
             ),
+            // A callback hands over such an object, or an exported function.
+            ([], [_, ..]) if check.spec.object(handle).is_some_and(|object| object.is_by_hand) => continue,
             ([], [end, ..]) => (end, "destroys", "creates", "add a function with `role: creates` for it"),
             _ => continue,
         };
