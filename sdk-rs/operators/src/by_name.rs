@@ -24,9 +24,9 @@ use tenon::device::{DataType, Status, ffi};
 
 pub use arguments::Arguments;
 pub use loaded::{LoadedOperators, ReadError};
-pub use methods::call_method;
 #[cfg(test)]
 pub(crate) use methods::find;
+pub use methods::{call_method, exists};
 pub use packed::{Pack, Packed};
 pub use serve::{call, provides};
 

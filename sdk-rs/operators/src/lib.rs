@@ -61,6 +61,7 @@ mod layout;
 mod plans;
 mod tensor;
 mod traits;
+mod views;
 
 #[doc(hidden)]
 pub use tenon;

@@ -179,6 +179,21 @@ impl<'a> TensorMut<'a> {
         TensorMut { tensor: self.tensor.clone(), memory: PhantomData }
     }
 
+    /// Lends a part of the tensor, which a function selects as if it were read.
+    pub(crate) fn part(
+        &mut self,
+        select: impl for<'t> FnOnce(&TensorRef<'t>) -> Result<TensorRef<'t>>,
+    ) -> Result<TensorMut<'_>> {
+        let part = select(&TensorRef { tensor: self.tensor.clone(), memory: PhantomData })?;
+        Ok(TensorMut { tensor: part.tensor, memory: PhantomData })
+    }
+
+    /// Returns the tensor as one that an operator may also read: outputs may have the memory of an input.
+    #[must_use]
+    pub fn as_input(&self) -> TensorRef<'a> {
+        TensorRef { tensor: self.tensor.clone(), memory: PhantomData }
+    }
+
     /// Returns the tensor as one that is read.
     #[must_use]
     pub fn into_input(self) -> TensorRef<'a> {

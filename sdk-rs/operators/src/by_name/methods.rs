@@ -8,6 +8,12 @@ use super::{Argument, Arguments};
 use crate::{Launch, Operators, attributes};
 use tenon::device::{Error, Result};
 
+/// Returns true if there is a method of this name.
+#[must_use]
+pub fn exists(method: &str) -> bool {
+    find(method).is_some()
+}
+
 /// Returns the method with a name.
 pub(crate) fn find(method: &str) -> Option<&'static Entry> {
     static METHODS: OnceLock<HashMap<&str, &Entry>> = OnceLock::new();

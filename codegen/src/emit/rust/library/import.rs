@@ -230,7 +230,7 @@ fn declaration(context: Context, function: &Function) -> TokenStream {
             let becomes = address(context, param).map(|becomes| quote!((#becomes)));
             let raw = pointee(raw);
             quote!(#[out #becomes] #name: #raw)
-        } else if is_safe_value(context, param) {
+        } else if param.dir == Direction::In && is_safe_value(context, param) {
             let ty = value(context, param.ty, None);
             let role =
                 if context.spec.points_to_const(param) { quote!(const_handle) } else { quote!(handle) };

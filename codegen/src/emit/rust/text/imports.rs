@@ -91,7 +91,13 @@ fn values(variants: TokenStream) -> TokenStream {
 pub fn defined(module: &TokenStream, names: &mut BTreeSet<String>) {
     const ITEMS: [&str; 9] = ["const", "enum", "fn", "mod", "static", "struct", "trait", "type", "union"];
     let (mut is_item, mut imported) = (false, None);
+    let mut is_pointer = false;
     for token in module.clone() {
+        // In `*const Type` nothing is defined.
+        let was_pointer = std::mem::replace(
+            &mut is_pointer,
+            matches!(&token, TokenTree::Punct(star) if star.as_char() == '*'),
+        );
         let word = match token {
             TokenTree::Ident(word) => word.to_string(),
             TokenTree::Punct(end) if end.as_char() == ';' => {
@@ -104,7 +110,7 @@ pub fn defined(module: &TokenStream, names: &mut BTreeSet<String>) {
                 continue;
             }
         };
-        let was_item = std::mem::replace(&mut is_item, ITEMS.contains(&word.as_str()));
+        let was_item = std::mem::replace(&mut is_item, !was_pointer && ITEMS.contains(&word.as_str()));
         if word == "use" {
             imported = Some(None);
         } else if imported.is_some() {
@@ -144,9 +150,10 @@ mod tests {
             pub const unsafe fn call(argument: Argument) { struct Inner; }
             impl Trait for Type {}
             pub struct Handle(usize);
+            type Pointer = *const other::Type;
         };
         let mut names = BTreeSet::new();
         defined(&module, &mut names);
-        assert_eq!(names.into_iter().collect::<Vec<_>>(), ["Handle", "call", "device"]);
+        assert_eq!(names.into_iter().collect::<Vec<_>>(), ["Handle", "Pointer", "call", "device"]);
     }
 }

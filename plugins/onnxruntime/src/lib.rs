@@ -1,0 +1,29 @@
+//! The CPU device as an execution provider of ONNX Runtime: `libtenon_onnxruntime_cpu.so`, one file for every release from 1.24 on.
+
+use cpu_operators::CpuOperators;
+use tenon_cpu::Cpu;
+use tenon_onnxruntime::Library;
+
+tenon_onnxruntime::library!(@ library());
+
+/// The variable that gives the device memory of its own.
+const MEMORY: &str = "TENON_ONNXRUNTIME_MEMORY";
+
+/// Returns the library to the host when it first needs it.
+fn library() -> Library {
+    if let Err(reason) = cpu_operators::use_onednn() {
+        eprintln!("tenon: {reason}");
+    }
+    let library = Library::with_operators::<Cpu>(&CpuOperators)
+        .with_name("TenonCpuExecutionProvider")
+        .with_vendor("Tenon", 0xFFFF)
+        .with_version(env!("CARGO_PKG_VERSION"));
+    // The device then works as one that the host cannot access: with copies and streams.
+    if std::env::var_os(MEMORY).is_some_and(|memory| memory == "device") {
+        cpu_operators::compute_on_streams();
+        return library;
+    }
+    cpu_operators::ignore_streams();
+    // SAFETY: the operators of the CPU device compute in host memory, and at once, since they ignore streams.
+    unsafe { library.with_host_memory() }
+}

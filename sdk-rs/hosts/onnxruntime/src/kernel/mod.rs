@@ -1,0 +1,14 @@
+//! What a kernel runs in: the node that it computes, and the arguments of its calls.
+
+mod call;
+mod info;
+mod object;
+
+pub(crate) use call::Call;
+pub(crate) use info::Info;
+pub(crate) use object::NodeKernel;
+
+use tenon::device::Result;
+
+/// What a node computes, once its attributes were read.
+pub(crate) type Compute = Box<dyn Fn(&Call<'_>) -> Result<()> + Send + Sync>;

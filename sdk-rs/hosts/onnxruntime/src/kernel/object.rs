@@ -1,0 +1,28 @@
+//! The object of a kernel, which the host calls.
+
+use std::sync::Arc;
+
+use super::{Call, Compute};
+use crate::api::objects::{Kernel, Result};
+use crate::api::runtime::KernelContext;
+use crate::error::reported;
+use crate::session::DeviceState;
+
+/// A kernel for a node.
+pub(crate) struct NodeKernel {
+    pub(crate) device: Arc<DeviceState>,
+    pub(crate) compute: Compute,
+    /// The name of the operator, for messages.
+    pub(crate) operator: &'static str,
+}
+
+#[tenon::object]
+impl Kernel for NodeKernel {
+    fn compute_node(&self, context: KernelContext) -> Result<()> {
+        let computed = Call::new(&self.device, context).and_then(|call| (self.compute)(&call));
+        computed.map_err(|error| {
+            let message = format!("{}: {}", self.operator, error.message);
+            reported(tenon::device::Error::new(error.status, message))
+        })
+    }
+}

@@ -1,0 +1,14 @@
+//! The objects that the host calls: the factory of a library, the providers of sessions, memory, copies and streams.
+
+mod allocator;
+mod device;
+mod factory;
+mod pool;
+mod provider;
+mod stream;
+mod transfer;
+
+pub(crate) use device::DeviceState;
+pub(crate) use factory::LibraryFactory;
+pub(crate) use pool::{Owner, Pool};
+pub(crate) use stream::state_of;
