@@ -47,6 +47,9 @@ def matches(outputs: list[Any], expected: list[Any], rtol: float, atol: float) -
             return f"the shape {output.shape} instead of {wanted.shape}"
         if output.dtype != wanted.dtype:
             return f"the type {output.dtype} instead of {wanted.dtype}"
+        if wanted.dtype.kind == "V":
+            # bfloat16 and its like.
+            output, wanted = output.astype(numpy.float32), wanted.astype(numpy.float32)
         if wanted.dtype == object or not numpy.issubdtype(wanted.dtype, numpy.number):
             same = output.tolist() == wanted.tolist()
         else:

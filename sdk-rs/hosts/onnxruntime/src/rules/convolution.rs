@@ -31,6 +31,8 @@ struct Placed {
     dilations: Vec<usize>,
     /// Before and behind each dimension.
     pads: Vec<(usize, usize)>,
+    /// The elements behind the padding that the last window reaches over.
+    beyond: Vec<usize>,
 }
 
 impl Windows {
@@ -85,7 +87,7 @@ impl Windows {
                 },
             });
         }
-        Ok(Placed { kernel, strides, dilations, pads })
+        Ok(Placed { kernel, strides, dilations, pads, beyond: vec![0; rank] })
     }
 }
 
@@ -95,28 +97,44 @@ fn span(kernel: usize, dilation: usize) -> usize {
 }
 
 impl Placed {
-    /// Returns the number of windows along each dimension. With `ceil_mode` one more that begins in the padded image
-    /// counts, if it does not begin in the padding behind.
-    fn counts(&self, image: &[usize], ceil_mode: bool) -> Result<Vec<usize>> {
+    /// Returns the number of windows along each dimension.
+    fn counts(&self, image: &[usize]) -> Result<Vec<usize>> {
         let count = |(axis, len): (usize, &usize)| {
-            let (before, behind) = self.pads[axis];
-            let reach = span(self.kernel[axis], self.dilations[axis]);
-            let rest = (len + before + behind).checked_sub(reach);
-            let rest = rest.ok_or_else(|| {
-                Error::invalid(format!("a window of {reach} is larger than the image {image:?}"))
-            })?;
-            let stride = self.strides[axis];
-            let mut count = if ceil_mode { rest.div_ceil(stride) } else { rest / stride } + 1;
-            if ceil_mode && (count - 1) * stride >= len + before {
-                count -= 1;
-            }
-            Ok(count)
+            Ok(self.rest(axis, *len)? / self.strides[axis] + 1)
         };
         image.iter().enumerate().map(count).collect()
     }
 
+    /// Returns the number of windows along each dimension, where one more that begins in the padded image counts, unless it
+    /// begins in the padding behind. The padding behind then ends with the last window, if that is shorter.
+    fn counts_rounded_up(&mut self, image: &[usize]) -> Result<Vec<usize>> {
+        let mut counts = Vec::with_capacity(image.len());
+        for (axis, len) in image.iter().enumerate() {
+            let (before, stride) = (self.pads[axis].0, self.strides[axis]);
+            let mut count = self.rest(axis, *len)?.div_ceil(stride) + 1;
+            if (count - 1) * stride >= len + before {
+                count -= 1;
+            }
+            let end = (count - 1) * stride + span(self.kernel[axis], self.dilations[axis]);
+            let all = end.saturating_sub(len + before);
+            self.pads[axis].1 = self.pads[axis].1.min(all);
+            self.beyond[axis] = all - self.pads[axis].1;
+            counts.push(count);
+        }
+        Ok(counts)
+    }
+
+    /// Returns the number of elements of a padded dimension behind its first window.
+    fn rest(&self, axis: usize, len: usize) -> Result<usize> {
+        let (before, behind) = self.pads[axis];
+        let reach = span(self.kernel[axis], self.dilations[axis]);
+        let rest = (len + before + behind).checked_sub(reach);
+        rest.ok_or_else(|| Error::invalid(format!("a window of {reach} is larger than the image of {len}")))
+    }
+
     fn pads(&self) -> Vec<i64> {
-        self.pads.iter().flat_map(|(before, behind)| [*before as i64, *behind as i64]).collect()
+        let pads = self.pads.iter().zip(&self.beyond);
+        pads.flat_map(|((before, behind), beyond)| [*before as i64, (behind + beyond) as i64]).collect()
     }
 }
 
@@ -184,7 +202,7 @@ fn convolution_dims(
     }
     let placed = windows.place(image, Some(kernel))?;
     let mut dims = vec![x.dims()[0], *out_channels];
-    dims.extend(placed.counts(image, false)?);
+    dims.extend(placed.counts(image)?);
     Ok((dims, placed))
 }
 
@@ -337,30 +355,38 @@ pub(crate) fn conv_integer(info: &Info) -> Result<Compute> {
     }))
 }
 
-/// Pools images.
-fn pooled(
-    call: &Call<'_>,
-    out: &mut TensorMut<'_>,
-    x: &TensorRef<'_>,
-    placed: &Placed,
-    windows: &Windows,
-    kind: &str,
-    exclusive: bool,
-) -> Result<()> {
-    let (kernel, strides, paddings) = (signed(&placed.kernel), signed(&placed.strides), placed.pads());
-    let attributes = PoolAttributes {
-        kernel_size: &kernel,
-        strides: &strides,
-        paddings: &paddings,
-        ceil_mode: windows.ceil_mode,
-        exclusive,
-        data_format: "NCHW",
-        pooling_type: kind,
-        global_pooling: false,
-        adaptive: false,
-        padding_algorithm: "EXPLICIT",
+/// Pools images by windows without gaps.
+fn pooled(call: &Call<'_>, out: &mut TensorMut<'_>, x: &TensorRef<'_>, placed: &Placed, kind: &str, exclusive: bool) -> Result<()> {
+    let (kernel, strides) = (signed(&placed.kernel), signed(&placed.strides));
+    let pool = |out: &mut TensorMut<'_>, x: &TensorRef<'_>, paddings: &[i64]| {
+        let attributes = PoolAttributes {
+            kernel_size: &kernel,
+            strides: &strides,
+            paddings,
+            ceil_mode: false,
+            exclusive,
+            data_format: "NCHW",
+            pooling_type: kind,
+            global_pooling: false,
+            adaptive: false,
+            padding_algorithm: "EXPLICIT",
+        };
+        call.run(|operators, launch| operators.pool(launch, out, x, &attributes))
     };
-    call.run(|operators, launch| operators.pool(launch, out, x, &attributes))
+    if exclusive || placed.pads.iter().all(|(before, behind)| before == behind) {
+        return pool(out, x, &placed.pads());
+    }
+    // The device counts as much padding behind as before.
+    let mut flat = vec![0; 4];
+    flat.extend(placed.pads.iter().flat_map(|(before, behind)| [*before as i64, *behind as i64]));
+    let mut dims = x.dims().to_vec();
+    for (dim, (before, behind)) in dims[2..].iter_mut().zip(&placed.pads) {
+        *dim += before + behind;
+    }
+    let mut padded = call.temporary(x.data_type(), &dims)?;
+    call.run(|operators, launch| operators.pad(launch, &mut padded, x, &flat, 0.0))?;
+    let rest: Vec<i64> = placed.beyond.iter().flat_map(|beyond| [0, *beyond as i64]).collect();
+    pool(out, &padded.into_input(), &rest)
 }
 
 /// Returns the shape of pooled images, and the windows.
@@ -369,9 +395,10 @@ fn pooled_dims(windows: &Windows, x: &TensorRef<'_>) -> Result<(Vec<usize>, Plac
     if image.len() > 3 {
         return Err(Error::unsupported("images of more than three dimensions"));
     }
-    let placed = windows.place(image, None)?;
+    let mut placed = windows.place(image, None)?;
     let mut dims = x.dims()[..2].to_vec();
-    dims.extend(placed.counts(image, windows.ceil_mode && !windows.auto_pad.starts_with("SAME"))?);
+    let is_rounded_up = windows.ceil_mode && !windows.auto_pad.starts_with("SAME");
+    dims.extend(if is_rounded_up { placed.counts_rounded_up(image)? } else { placed.counts(image)? });
     Ok((dims, placed))
 }
 
@@ -386,7 +413,7 @@ pub(crate) fn average_pool(info: &Info) -> Result<Compute> {
         let x = call.input(0)?;
         let (dims, placed) = pooled_dims(&windows, &x)?;
         let mut out = call.output(0, &dims)?;
-        if out.is_empty() { Ok(()) } else { pooled(call, &mut out, &x, &placed, &windows, "avg", exclusive) }
+        if out.is_empty() { Ok(()) } else { pooled(call, &mut out, &x, &placed, "avg", exclusive) }
     }))
 }
 
@@ -408,7 +435,7 @@ pub(crate) fn max_pool(info: &Info) -> Result<Compute> {
         }
         let is_plain = super::elementwise::is_float(x.data_type()) && indices.is_none() && !has_gaps;
         if is_plain {
-            return pooled(call, &mut out, &x, &placed, &windows, "max", true);
+            return pooled(call, &mut out, &x, &placed, "max", true);
         }
         // The index counts in its image; here it counts in the whole tensor.
         let mut mask = call.temporary(DataType::INT64, &dims)?;
@@ -496,7 +523,7 @@ pub(crate) fn lp_pool(info: &Info) -> Result<Compute> {
         let powers =
             call.unary(&absolute, |operators, launch, out, x| operators.pow(launch, out, x, p as f64))?;
         let mut average = call.temporary(x.data_type(), &dims)?;
-        pooled(call, &mut average, &powers, &placed, &windows, "avg", false)?;
+        pooled(call, &mut average, &powers, &placed, "avg", false)?;
         let count: usize = placed.kernel.iter().product();
         let mut sum = call.temporary(x.data_type(), &dims)?;
         scaled(call, &mut sum, &average.into_input(), count as f64, 0.0)?;

@@ -135,6 +135,9 @@ impl Resizing {
             Some("ceil") => Nearest::Ceil,
             Some(other) => return info.refuse(other),
         };
+        if linear == Some(false) && transformation == Transformation::Asymmetric {
+            return info.refuse("a cubic kernel between the edges of pixels");
+        }
         Ok(Self { linear, transformation, nearest })
     }
 
@@ -187,13 +190,21 @@ impl Resizing {
             }
             return call.write(&mut out, &whole);
         };
+        // A dimension of the length one comes from the first element.
+        let (mut x, mut scales) = (x, scales.to_vec());
+        for axis in changed.iter().copied() {
+            if self.transformation == Transformation::PytorchHalfPixel && dims[axis] == 1 {
+                x = call.contiguous(&x.sliced(axis, 0, 1, 1)?)?;
+                scales[axis] = 1.0;
+            }
+        }
         let rest = dims.len().saturating_sub(if is_linear { 3 } else { 2 });
         let first = changed.first().copied().unwrap_or(rest).min(rest);
         let spatial = dims.len() - first.max(rest);
         if first < rest || (!is_linear && spatial != 2) {
             return Err(Error::unsupported("images of so many dimensions"));
         }
-        self.interpolate(call, &mut out, &x, first.max(rest), scales, is_linear)
+        self.interpolate(call, &mut out, &x, first.max(rest), &scales, is_linear)
     }
 
     fn interpolate(

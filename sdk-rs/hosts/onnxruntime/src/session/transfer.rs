@@ -75,12 +75,21 @@ impl Copies {
         let (read, written) = (read.as_ptr(), written.as_ptr());
         let of_device = DevicePtr::from_ptr::<std::ffi::c_void>;
         let of_host = HostPtr::from_ptr::<std::ffi::c_void>;
+        // The host copies between nodes without naming their stream.
+        for place in [from, to] {
+            if let (Place::Device(id), None) = (place, stream) {
+                device.synchronize_device(id).map_err(reported)?;
+            }
+        }
+        // It frees and reads its own memory without regard to a stream.
         let copied = match (from, to, stream) {
             (Place::Host, Place::Device(id), Some(stream)) => {
-                device.async_memory_copy_h2d(id, stream, of_device(written), of_host(read), size)
+                let copied = device.async_memory_copy_h2d(id, stream, of_device(written), of_host(read), size);
+                copied.and_then(|()| device.synchronize_stream(id, stream))
             }
             (Place::Device(id), Place::Host, Some(stream)) => {
-                device.async_memory_copy_d2h(id, stream, of_host(written), of_device(read), size)
+                let copied = device.async_memory_copy_d2h(id, stream, of_host(written), of_device(read), size);
+                copied.and_then(|()| device.synchronize_stream(id, stream))
             }
             (Place::Device(id), Place::Device(other), Some(stream)) if id == other => {
                 device.async_memory_copy_d2d(id, stream, of_device(written), of_device(read), size)
