@@ -19,6 +19,7 @@ pub static EMITTERS: &[Registered] = &[
     Registered::of::<rust::OperatorList>(),
     Registered::of::<rust::OperatorPlans>(),
     Registered::of::<rust::Kernels>(),
+    Registered::of::<rust::Nodes>(),
     Registered::of::<rust::Computations>(),
     Registered::of::<python::Packages>(),
     Registered::of::<python::OperatorFunctions>(),

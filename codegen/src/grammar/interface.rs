@@ -49,6 +49,8 @@ shapes! {
         libraries: optional(List(&Line)),
         /// Kind `import`: files in the folder `kernels`, which map kernels of the host to operators.
         kernels: optional(List(&Snake)),
+        /// Kind `import`: files in the folder `nodes`, which map operators of the host's models to operators of the spec.
+        nodes: optional(List(&Snake)),
         /// Prefix of the C names of functions.
         prefix: optional(Symbol),
         /// Kind `export` and `import`: the C macro for weak linkage, which optional functions have.

@@ -4,11 +4,13 @@
 
 mod interface;
 mod kernels;
+mod nodes;
 mod operators;
 pub mod outputs;
 
 pub use interface::{HAND_OVER_PARAMS, INTERFACE};
 pub use kernels::KERNEL_GROUP;
+pub use nodes::NODE_GROUP;
 pub use operators::{OPERATOR_GROUP, OPERATORS};
 
 use crate::yaml::shape::Value::{self, *};
@@ -369,4 +371,5 @@ pub static FILES: &[(&str, &Shape)] = &[
     ("operators", &OPERATORS),
     ("operator-group", &OPERATOR_GROUP),
     ("kernel-group", &KERNEL_GROUP),
+    ("node-group", &NODE_GROUP),
 ];

@@ -84,6 +84,7 @@ kinds! {
     RUST_OPERATOR_LIST = "rust_operator_list", Takes::File, "The Rust file with the list of the methods of operators, for macros.";
     RUST_OPERATOR_PLANS = "rust_operator_plans", Takes::File, "The Rust file with the plans of operators that other operators of the same device compute.";
     RUST_KERNELS = "rust_kernels", Takes::FilePerInterface, "Import → the folder of the Rust kernels for its host, one file for each group.";
+    RUST_NODES = "rust_nodes", Takes::FilePerInterface, "Import → the folder of the Rust lists of nodes of its models, one file for each group.";
     RUST_COMPUTATIONS = "rust_computations", Takes::FilePerInterface, "Export → the folder of the Rust functions that are computed with operators, one file for each group that has some.";
     PYTHON = "python", Takes::Folder, "Folder of the Python packages.";
     PYTHON_OPERATORS = "python_operators", Takes::OwnFolder, "Folder of the Python functions of operators, one module for each group.";

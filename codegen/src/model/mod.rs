@@ -11,6 +11,7 @@ mod function;
 mod kernel;
 pub mod lower;
 mod method;
+mod node;
 mod operator;
 mod param;
 mod passing;
@@ -33,6 +34,7 @@ pub use kernel::{
     IgnoredTensor, Kernel, KernelAttribute, KernelGroup, KernelInput, KernelOutput, KernelRole, KernelShape,
     KernelType, OperatorId, ShapeArgument,
 };
+pub use node::{ModelNode, NodeAttribute, NodeGroup, NodeWork};
 pub use method::{Method, Parameter, ParameterKind, Work};
 pub use operator::{
     Arity, Attribute, AttributeType, AttributeValue, Body, ElementType, Elementwise, Fold, Formula, Gradient,
@@ -198,6 +200,8 @@ pub struct Interface {
     pub python: Option<PythonPackage>,
     /// Kernels of the host that compute operators of the spec.
     pub kernels: Vec<KernelGroup>,
+    /// Operators of the host's models, which operators of the spec compute.
+    pub nodes: Vec<NodeGroup>,
     /// The spans of the keys of `interface.yaml`.
     pub places: Places,
 }

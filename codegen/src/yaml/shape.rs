@@ -109,6 +109,8 @@ pub enum Value {
     List(&'static Value),
     /// A mapping from names to values.
     Map(&'static Value),
+    /// A mapping from identifiers of a host to values.
+    ForeignMap(&'static Value),
     /// One of several kinds.
     Any(&'static [Value]),
 }
@@ -137,7 +139,7 @@ impl Value {
             | Value::Type
             | Value::Word(_) => matches!(content, Content::Text(_)),
             Value::Null => matches!(content, Content::Null),
-            Value::Shape(_) | Value::Map(_) => matches!(content, Content::Map(_)),
+            Value::Shape(_) | Value::Map(_) | Value::ForeignMap(_) => matches!(content, Content::Map(_)),
             Value::List(_) => matches!(content, Content::List(_)),
             Value::Any(values) => values.iter().any(|value| value.accepts(content)),
         }
@@ -161,7 +163,7 @@ impl Value {
             Value::Null => "nothing".into(),
             Value::Shape(shape) => shape.name.into(),
             Value::List(item) => format!("a list, each item {}", item.expected()),
-            Value::Map(_) => "a mapping from names".into(),
+            Value::Map(_) | Value::ForeignMap(_) => "a mapping from names".into(),
             Value::Any(values) => values.iter().map(Value::expected).collect::<Vec<_>>().join(", or "),
         }
     }
@@ -188,6 +190,7 @@ fn check_value(node: &Node, value: &Value, key: Option<&Key>, diagnostics: &mut 
                 check(node, item, diagnostics);
             }
         }
+        Value::ForeignMap(item) => node.entries().iter().for_each(|(_, node)| check(node, item, diagnostics)),
         _ => check_text(node, value, key, diagnostics),
     }
 }

@@ -27,7 +27,7 @@ fn collect(shape: &'static Shape, shapes: &mut Vec<&'static Shape>) {
 fn collect_value(value: &'static Value, shapes: &mut Vec<&'static Shape>) {
     match value {
         Value::Shape(shape) => collect(shape, shapes),
-        Value::List(item) | Value::Map(item) => collect_value(item, shapes),
+        Value::List(item) | Value::Map(item) | Value::ForeignMap(item) => collect_value(item, shapes),
         Value::Any(values) => values.iter().for_each(|value| collect_value(value, shapes)),
         _ => {}
     }
@@ -62,7 +62,7 @@ fn words(value: &Value) -> String {
             format!("[{}](#{})", shape.name, anchor(&title))
         }
         Value::List(item) => format!("list of: {}", words(item)),
-        Value::Map(item) => format!("name → {}", words(item)),
+        Value::Map(item) | Value::ForeignMap(item) => format!("name → {}", words(item)),
         Value::Any(values) => alternatives(&values.iter().map(words).collect::<Vec<_>>()),
         value => value.expected(),
     }

@@ -13,6 +13,7 @@ mod kernels;
 mod library;
 mod method;
 mod names;
+mod nodes;
 mod objects;
 mod operators;
 mod parts;
@@ -24,6 +25,7 @@ use proc_macro2::TokenStream;
 
 pub use compute::Computations;
 pub use kernels::Kernels;
+pub use nodes::Nodes;
 pub use method::traits::signature_text;
 pub use operators::{Formulas, OperatorAttributes, OperatorList, OperatorPlans, OperatorTraits};
 pub use parts::{FileForm, RustFile};

@@ -54,7 +54,7 @@ fn collect(shape: &'static Shape, shapes: &mut BTreeMap<String, &'static Shape>)
 fn collect_value(value: &'static Value, shapes: &mut BTreeMap<String, &'static Shape>) {
     match value {
         Value::Shape(shape) => collect(shape, shapes),
-        Value::List(item) | Value::Map(item) => collect_value(item, shapes),
+        Value::List(item) | Value::Map(item) | Value::ForeignMap(item) => collect_value(item, shapes),
         Value::Any(values) => values.iter().for_each(|value| collect_value(value, shapes)),
         _ => {}
     }
@@ -114,6 +114,10 @@ fn value(value: &Value) -> Map<String, Json> {
         Value::Map(item) => json!({
             "type": "object",
             "propertyNames": { "pattern": "^[a-z_][a-z0-9_]*$" },
+            "additionalProperties": Json::Object(self::value(item)),
+        }),
+        Value::ForeignMap(item) => json!({
+            "type": "object",
             "additionalProperties": Json::Object(self::value(item)),
         }),
         Value::Any(values) => {

@@ -50,6 +50,7 @@ impl Lowerer<'_> {
         let sdk = node.get("sdk").and_then(|node| self.sdk(scope, node));
         let python = node.get("python").and_then(|node| self.python_package(node));
         let kernels = self.kernel_groups(scope, &trees.kernels, spec.operators.as_ref());
+        let nodes = self.node_groups(&trees.nodes, spec.operators.as_ref());
         let header = node.get("header").and_then(|node| self.header(node));
         let header = header.unwrap_or(At { value: String::new(), span: node.span });
         let mut typedef = |node: &Node| Typedef {
@@ -94,6 +95,7 @@ impl Lowerer<'_> {
             sdk,
             python,
             kernels,
+            nodes,
             places: Places::of(node.get("interface").map_or(node.span, |name| name.span), node),
             uses,
             releases,

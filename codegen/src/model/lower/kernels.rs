@@ -263,7 +263,7 @@ impl Lowerer<'_> {
         constants
     }
 
-    fn report_unknown_attribute(&mut self, name: &At<String>, operator: &Operator) {
+    pub(super) fn report_unknown_attribute(&mut self, name: &At<String>, operator: &Operator) {
         let known: Vec<String> = operator.attributes.iter().map(|attribute| attribute.name.clone()).collect();
         self.report_unknown(name, operator, &known);
     }

@@ -6,6 +6,7 @@ mod fallback;
 mod function;
 mod interface;
 mod kernels;
+mod nodes;
 mod operators;
 mod outputs;
 mod param;

@@ -29,6 +29,7 @@ pub(super) struct InterfaceTrees {
     pub(super) interface: Node,
     pub(super) groups: Vec<(At<String>, Node)>,
     pub(super) kernels: Vec<Node>,
+    pub(super) nodes: Vec<Node>,
     /// True if a group could not be read, so that names in it may be missing.
     pub(super) partial: bool,
 }
@@ -121,12 +122,15 @@ impl Reader<'_> {
         let groups = self.groups(&name.value, Some("interface"), &interface, "groups", &grammar::GROUP);
         let folder = format!("{}/kernels", name.value);
         let kernels = self.groups(&folder, None, &interface, "kernels", &grammar::KERNEL_GROUP);
+        let folder = format!("{}/nodes", name.value);
+        let nodes = self.groups(&folder, None, &interface, "nodes", &grammar::NODE_GROUP);
         // Without the list, or where a group does not name its entries, nothing is known to be missing.
         let partial = interface.get("groups").is_none()
             || groups.iter().any(|(_, group)| group.as_ref().is_none_or(lacks_names));
         let groups = groups.into_iter().filter_map(|(name, group)| Some((name, group?))).collect();
         let kernels = kernels.into_iter().filter_map(|(_, group)| group).collect();
-        Some(InterfaceTrees { name: name.clone(), partial, interface, groups, kernels })
+        let nodes = nodes.into_iter().filter_map(|(_, group)| group).collect();
+        Some(InterfaceTrees { name: name.clone(), partial, interface, groups, kernels, nodes })
     }
 
     fn operators(&mut self, name: &At<String>) -> Option<OperatorTrees> {

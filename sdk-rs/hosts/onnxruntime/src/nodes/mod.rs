@@ -38,9 +38,6 @@ pub(crate) struct Node {
 /// The newest version of ONNX's domain whose operators are known.
 const NEWEST: i32 = 28;
 
-/// The operators of ONNX Runtime itself.
-const MICROSOFT: &str = "com.microsoft";
-
 /// What a kernel needs of the device, and the function that reads the attributes of a node.
 type Computed = (&'static [&'static str], fn(&Info) -> Result<Compute>);
 
@@ -80,8 +77,8 @@ impl Node {
         Self { is_in_place: true, ..self }
     }
 
-    const fn microsoft(self) -> Self {
-        Self { domain: MICROSOFT, versions: (1, 1), ..self }
+    const fn of(self, domain: &'static str) -> Self {
+        Self { domain, versions: (self.versions.0, 1), ..self }
     }
 }
 

@@ -27,20 +27,22 @@ impl Elements {
     }
 }
 
-type Ty = ElementType;
-
-pub(super) const FLOAT: Elements = Elements::of(&[Ty::FLOAT]);
-pub(super) const FLOATS: Elements = Elements::of(&[Ty::FLOAT16, Ty::BFLOAT16, Ty::FLOAT, Ty::DOUBLE]);
-pub(super) const INT32: Elements = Elements::of(&[Ty::INT32]);
-pub(super) const INT64: Elements = Elements::of(&[Ty::INT64]);
-pub(super) const INDICES: Elements = INT32.and(INT64);
-pub(super) const UINT8: Elements = Elements::of(&[Ty::UINT8]);
-pub(super) const BYTES: Elements = Elements::of(&[Ty::INT8, Ty::UINT8]);
-pub(super) const INTEGERS: Elements = BYTES.and(Elements::of(&[Ty::INT16, Ty::INT32, Ty::INT64]));
-/// A device has them as signed ones: only for kernels that compute the same for both.
-pub(super) const UNSIGNED: Elements = Elements::of(&[Ty::UINT16, Ty::UINT32, Ty::UINT64]);
-pub(super) const BOOL: Elements = Elements::of(&[Ty::BOOL]);
-pub(super) const NUMBERS: Elements = FLOATS.and(INTEGERS);
-pub(super) const VALUES: Elements = NUMBERS.and(BOOL);
-/// For kernels that only move elements.
-pub(super) const ALL: Elements = VALUES.and(UNSIGNED);
+/// The sets that `spec/onnxruntime/nodes` names.
+macro_rules! sets {
+    ($($(#[$doc:meta])* $name:ident = $($ty:ident)+;)*) => {$(
+        $(#[$doc])*
+        pub(super) const $name: Elements = Elements::of(&[$(ElementType::$ty),+]);
+    )*};
+}
+sets! {
+    FLOAT = FLOAT16 BFLOAT16 FLOAT DOUBLE;
+    INTEGER = INT8 INT16 INT32 INT64 UINT8;
+    /// A device has them as signed ones: only for kernels that compute the same for both.
+    UNSIGNED = UINT16 UINT32 UINT64;
+    BOOL = BOOL;
+    FLOAT32 = FLOAT;
+    INT64 = INT64;
+    INT32 = INT32;
+    INT8 = INT8;
+    UINT8 = UINT8;
+}

@@ -77,11 +77,6 @@ pub(crate) fn mean(_: &Info) -> Result<Compute> {
     }))
 }
 
-/// Computes truth values of two tensors.
-pub(crate) fn predicate(work: Binary) -> Result<Compute> {
-    elementwise(move |operators, launch, out, [a, b]| work(operators, launch, out, a, b))
-}
-
 /// Converts elements to the type of the output.
 pub(crate) fn convert(_: &Info) -> Result<Compute> {
     Ok(Box::new(|call| {
@@ -151,13 +146,6 @@ pub(crate) fn power(_: &Info) -> Result<Compute> {
         let result = result.into_input();
         call.run(|operators, launch| operators.cast(launch, &mut out, &result))
     }))
-}
-
-/// Limits elements by attributes.
-pub(crate) fn clip_by_attributes(info: &Info) -> Result<Compute> {
-    let lower = info.float("min").unwrap_or(f64::NEG_INFINITY);
-    let upper = info.float("max").unwrap_or(f64::INFINITY);
-    elementwise(move |operators, launch, out, [x]| operators.clip(launch, out, x, lower, upper))
 }
 
 /// Limits elements by the second and the third input.
@@ -269,41 +257,6 @@ fn sum_then_gelu(is_approximate: bool) -> Result<Compute> {
         };
         call.run(|operators, launch| operators.gelu(launch, &mut out, &x, is_approximate))
     }))
-}
-
-/// `x` times the sigmoid of `alpha` times `x`.
-pub(crate) fn swish(info: &Info) -> Result<Compute> {
-    let alpha = info.float("alpha").unwrap_or(1.0);
-    elementwise(move |operators, launch, out, [x]| operators.swish(launch, out, x, alpha))
-}
-
-/// As [`swish`], with another default.
-pub(crate) fn quick_gelu(info: &Info) -> Result<Compute> {
-    let alpha = info.float("alpha").unwrap_or(1.702);
-    elementwise(move |operators, launch, out, [x]| operators.swish(launch, out, x, alpha))
-}
-
-/// The SELU: `gamma * (x if x > 0 else alpha * (exp(x) - 1))`.
-pub(crate) fn selu(info: &Info) -> Result<Compute> {
-    let alpha = info.float("alpha").unwrap_or(1.673_263_2);
-    let gamma = info.float("gamma").unwrap_or(1.050_701);
-    elementwise(move |operators, launch, out, [x]| operators.selu(launch, out, x, gamma, alpha))
-}
-
-/// `x` if it is above a limit, else 0.
-pub(crate) fn thresholded_relu(info: &Info) -> Result<Compute> {
-    let alpha = info.float("alpha").unwrap_or(1.0);
-    elementwise(move |operators, launch, out, [x]| operators.thresholded_relu(launch, out, x, alpha, 0.0))
-}
-
-/// The logarithm of `exp(x) + 1`.
-pub(crate) fn softplus(_: &Info) -> Result<Compute> {
-    elementwise(|operators, launch, out, [x]| operators.softplus(launch, out, x, 1.0, 20.0))
-}
-
-/// Rounds halves to the even number.
-pub(crate) fn round(_: &Info) -> Result<Compute> {
-    elementwise(|operators, launch, out, [x]| operators.round(launch, out, x, 0.0))
 }
 
 /// `x * slope` for negative elements; the slope is broadcast to the input.
