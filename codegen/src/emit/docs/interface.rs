@@ -2,7 +2,7 @@
 
 use minijinja::{Value, context};
 
-use super::links::{Links, c_api_page, group_page, interface_page, layout_page};
+use super::links::{Links, c_api_page, group_page, interface_page, layout_page, operator_page};
 use crate::emit::changes::{Explained, Kind, changes};
 use crate::language::headers::Headers;
 use crate::model::abi::{self, MemberKind, TableLayout};
@@ -46,6 +46,38 @@ pub fn page(spec: &Spec, interface: &Interface, marker: String) -> Value {
             _ => Vec::new(),
         },
         coverage => covered(spec, interface, links),
+        nodes => interface.nodes.iter().map(|group| context! {
+            title => &group.title,
+            summary => sentence(&links.cell(&group.summary)),
+            nodes => group.nodes.iter().map(|node| self::node(spec, node, links)).collect::<Value>(),
+        }).collect::<Value>(),
+    }
+}
+
+/// Describes an operator of models: its versions, its types, and the operators that compute it.
+fn node(spec: &Spec, node: &ModelNode, links: Links) -> Value {
+    let versions = match node.until {
+        Some(until) if until == node.since => until.to_string(),
+        Some(until) => format!("{} to {until}", node.since),
+        None => format!("from {}", node.since),
+    };
+    let types = node.types.iter().map(|(name, sets)| format!("`{name}`: {}", sets.join(", ")));
+    let operators = spec.operators.iter().flat_map(|operators| {
+        let link = |id| {
+            let name = &operators.operator(id).name.value;
+            format!("[`{name}`]({})", links.to(&operator_page(operators, id)))
+        };
+        node.operators().into_iter().map(link)
+    });
+    let name = match node.domain.as_str() {
+        "" => format!("`{}`", node.name.value),
+        domain => format!("`{domain}`: `{}`", node.name.value),
+    };
+    context! {
+        name,
+        versions,
+        types => types.collect::<Vec<_>>().join("; "),
+        operators => operators.collect::<Vec<_>>().join(", "),
     }
 }
 

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::emit::descriptions::operator::{element_types, output_type};
-use crate::model::{
+use crate::model::{ModelNode, 
     Arity, Attribute, AttributeValue, Body, Formula, Interface, Kernel, KernelOutput, Operand, Operator,
     OperatorId, Operators, Reduction, ReductionWork, Spec, gradient_name,
 };
@@ -42,7 +42,27 @@ fn entry(spec: &Spec, operators: &Operators, group: &str, operator: &Operator, i
         "random": operator.random,
         "reference": operator.reference,
         "kernels": kernels.collect::<Vec<_>>(),
+        "nodes": nodes(spec, id),
     })
+}
+
+/// Returns the operators of models that need an operator.
+fn nodes(spec: &Spec, id: OperatorId) -> Vec<Value> {
+    let all = spec.interfaces.iter().flat_map(|interface| {
+        let nodes = interface.nodes.iter().flat_map(|group| &group.nodes);
+        nodes.map(move |node| (interface, node))
+    });
+    let ours = all.filter(|(_, node)| node.operators().contains(&id));
+    let node = |(interface, node): (&Interface, &ModelNode)| {
+        json!({
+            "interface": interface.name.value,
+            "name": node.name.value,
+            "domain": node.domain,
+            "since": node.since,
+            "until": node.until,
+        })
+    };
+    ours.map(node).collect()
 }
 
 fn input(input: &Operand) -> Value {
