@@ -1,6 +1,7 @@
 //! The CPU device as an execution provider of ONNX Runtime: `libtenon_onnxruntime_cpu.so`, one file for every release from 1.24 on.
 
 use cpu_operators::CpuOperators;
+use tenon::device::Plugin as _;
 use tenon_cpu::Cpu;
 use tenon_onnxruntime::Library;
 
@@ -14,6 +15,8 @@ fn library() -> Library {
     if let Err(reason) = cpu_operators::use_onednn() {
         eprintln!("tenon: {reason}");
     }
+    // One device, as other hosts of a CPU have: programs pass what `get_ep_devices` lists to a session.
+    Cpu::instance().set_default_devices(1);
     let library = Library::with_operators::<Cpu>(&CpuOperators)
         .with_name("TenonCpuExecutionProvider")
         .with_vendor("Tenon", 0xFFFF)

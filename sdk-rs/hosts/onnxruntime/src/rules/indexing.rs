@@ -6,39 +6,22 @@ use tenon_operators::{TensorMut, TensorRef};
 
 use crate::kernel::{Call, Compute, Info};
 
-/// Returns indices in which negative ones count from the end.
-fn from_start<'c>(call: &'c Call<'_>, indices: &TensorRef<'c>, len: usize) -> Result<TensorRef<'c>> {
-    let indices = call.cast(indices, DataType::INT64)?;
-    if indices.is_empty() {
-        return Ok(indices);
-    }
-    let zero = call.filled(DataType::INT64, &[], 0.0)?;
-    let is_negative =
-        call.compare(&indices, &zero, |operators, launch, out, a, b| operators.less_than(launch, out, a, b))?;
-    let len = call.filled(DataType::INT64, &[], len as f64)?;
-    let moved =
-        call.binary(&indices, &len, |operators, launch, out, a, b| operators.add(launch, out, a, b))?;
-    let mut out = call.temporary(DataType::INT64, indices.dims())?;
-    call.run(|operators, launch| operators.select(launch, &mut out, &is_negative, &moved, &indices))?;
-    Ok(out.into_input())
-}
-
 /// Selects the parts of a tensor at indices of a dimension.
 pub(crate) fn gather(info: &Info) -> Result<Compute> {
     let axis = info.int("axis").unwrap_or(0);
     Ok(Box::new(move |call| {
         let (x, indices) = (call.input(0)?, call.input(1)?);
         let index = x.dimension(axis)?;
-        let Some(&len) = x.dims().get(index) else {
+        if x.dims().is_empty() {
             return Err(Error::invalid("a tensor without dimensions has no parts"));
-        };
+        }
         let dims = [&x.dims()[..index], indices.dims(), &x.dims()[index + 1..]].concat();
         let mut out = call.output(0, &dims)?;
         if out.is_empty() {
             return Ok(());
         }
         // As a list, so that a column of indices is no list.
-        let list = from_start(call, &indices, len)?.reshaped(&[indices.len()])?;
+        let list = indices.reshaped(&[indices.len()])?;
         let flat = [&x.dims()[..index], &[list.len()], &x.dims()[index + 1..]].concat();
         let mut out = out.reshaped(&flat)?;
         call.run(|operators, launch| operators.gather(launch, &mut out, &x, &list, index as i64))
@@ -51,14 +34,13 @@ pub(crate) fn gather_elements(info: &Info) -> Result<Compute> {
     Ok(Box::new(move |call| {
         let (x, indices) = (call.input(0)?, call.input(1)?);
         let index = x.dimension(axis)?;
-        let Some(&len) = x.dims().get(index) else {
+        if x.dims().is_empty() {
             return Err(Error::invalid("a tensor without dimensions has no elements"));
-        };
+        }
         let mut out = call.output(0, indices.dims())?;
         if out.is_empty() {
             return Ok(());
         }
-        let indices = from_start(call, &indices, len)?;
         call.run(|operators, launch| operators.take_along_axis(launch, &mut out, &x, &indices, index as i64))
     }))
 }
@@ -103,7 +85,6 @@ pub(crate) fn gather_nd(info: &Info) -> Result<Compute> {
         if out.is_empty() {
             return Ok(());
         }
-        let indices = rows_from_start(call, &indices, &x.dims()[batch..batch + depth])?;
         if batch == 0 {
             return call.run(|operators, launch| operators.gather_nd(launch, &mut out, &x, &indices));
         }
@@ -113,7 +94,7 @@ pub(crate) fn gather_nd(info: &Info) -> Result<Compute> {
         let whole = [&[count], &x.dims()[batch..]].concat();
         let places: Vec<i64> = (0..count as i64).collect();
         let places = call.upload_integers(&[count, 1, 1], &places)?.expanded(&[count, each, 1])?;
-        let indices = indices.reshaped(&[count, each, depth])?;
+        let indices = call.cast(&indices, DataType::INT64)?.reshaped(&[count, each, depth])?;
         let mut joined = call.temporary(DataType::INT64, &[count, each, depth + 1])?;
         call.write(&mut joined.sliced(2, 0, 1, 1)?, &places)?;
         call.write(&mut joined.sliced(2, 1, depth, 1)?, &indices)?;
@@ -143,14 +124,13 @@ pub(crate) fn scatter_elements(info: &Info) -> Result<Compute> {
     Ok(Box::new(move |call| {
         let (x, indices, updates) = (call.input(0)?, call.input(1)?, call.input(2)?);
         let index = x.dimension(axis)?;
-        let Some(&len) = x.dims().get(index) else {
+        if x.dims().is_empty() {
             return Err(Error::invalid("a tensor without dimensions has no elements"));
-        };
+        }
         let mut out = call.output(0, x.dims())?;
         if indices.is_empty() {
             return call.write(&mut out, &x);
         }
-        let indices = from_start(call, &indices, len)?;
         put(call, &mut out, &x, &indices, &updates, index as i64, reduce)
     }))
 }

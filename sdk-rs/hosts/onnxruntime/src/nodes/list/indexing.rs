@@ -11,7 +11,7 @@ pub(super) static NODES: &[Node] = &[
         "Gather",
         1,
         &[("T", FLOAT.and(INTEGER).and(BOOL).and(UNSIGNED)), ("Tind", INT32.and(INT64))],
-        (&["gather", "add", "select", "less_than"], rules::indexing::gather),
+        (&["gather"], rules::indexing::gather),
     ),
     Node::new(
         "GatherElements",
