@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import onnx.defs
@@ -25,12 +24,11 @@ SETS = {
 }
 
 
-def nodes() -> Iterator[Any]:
-    """Yields the entries of ONNX's own operators."""
-    for file in sorted((ROOT / "spec/onnxruntime/nodes").glob("*.yaml")):
-        for node in yaml.safe_load(file.read_text())["nodes"]:
-            if "domain" not in node:
-                yield node
+def nodes() -> list[Any]:
+    """Returns the entries of ONNX's own operators."""
+    files = sorted((ROOT / "spec/onnxruntime/nodes").glob("*.yaml"))
+    entries = [node for file in files for node in yaml.safe_load(file.read_text())["nodes"]]
+    return [node for node in entries if "domain" not in node]
 
 
 def schemas(node: Any) -> list[Any]:

@@ -4,6 +4,7 @@ use clap::Args;
 
 use crate::diopi;
 use crate::failure::Failure;
+use crate::onnxruntime;
 use crate::paddle;
 use crate::process::cargo;
 use crate::sdk;
@@ -11,9 +12,9 @@ use crate::sdk;
 /// Options of `cargo xtask bench`.
 #[derive(Args)]
 pub struct Options {
-    /// Run one benchmark only: `table`, `guard`, `streams`, `memory`, `call`, `load`, `layers`, `pool`, `formulas`, `codegen`, `python`, `diopi`, `peak`, `paddle`, `collectives`, `processes` or `timeline`
+    /// Run one benchmark only: `table`, `guard`, `streams`, `memory`, `call`, `load`, `layers`, `pool`, `formulas`, `codegen`, `python`, `diopi`, `onnxruntime`, `peak`, `paddle`, `collectives`, `processes` or `timeline`
     name: Option<String>,
-    /// Arguments for the benchmark `diopi`, `paddle`, `collectives`, `processes` or `timeline`; `-- --help` lists them
+    /// Arguments for the benchmark `diopi`, `onnxruntime`, `paddle`, `collectives`, `processes` or `timeline`; `-- --help` lists them
     #[arg(last = true)]
     rest: Vec<String>,
 }
@@ -44,6 +45,9 @@ pub fn run(options: &Options) -> Result<(), Failure> {
     }
     if options.name.as_deref().is_none_or(|wanted| wanted == "diopi") {
         diopi::bench(&options.rest)?;
+    }
+    if options.name.as_deref().is_none_or(|wanted| wanted == "onnxruntime") {
+        onnxruntime::bench(&options.rest)?;
     }
     if options.name.as_deref().is_none_or(|wanted| wanted == "peak") {
         paddle::bench_peak()?;

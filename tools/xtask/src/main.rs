@@ -8,6 +8,7 @@ mod failure;
 mod fuzz;
 mod lines;
 mod notices;
+mod onnxruntime;
 mod packages;
 mod paddle;
 mod process;

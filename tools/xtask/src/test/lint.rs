@@ -12,6 +12,8 @@ const FORMATTED: &[&str] = &[
     "codegen/tests/formulas",
     "plugins/diopi/benchmarks",
     "plugins/diopi/tests",
+    "plugins/onnxruntime/benchmarks",
+    "plugins/onnxruntime/tests",
     "plugins/paddle/tests",
     "plugins/paddle/benchmarks",
     "plugins/paddle/demo",

@@ -3,6 +3,7 @@
 use crate::diopi;
 use crate::docs;
 use crate::failure::Failure;
+use crate::onnxruntime;
 use crate::paddle::{self, examples};
 use crate::sdk::{self, wheel};
 use crate::test::{Options, bare, lint, rust};
@@ -81,6 +82,10 @@ pub const PARTS: &[Part] = &[
     .after(&[DOWNLOADS]),
     Part::new(When::Full, Lane::Sources, EXAMPLES, |_| examples::build()),
     Part::new(When::Full, Lane::Sources, "the DIOPI library", |_| diopi::test()).after(&[C_SDK]),
+    Part::new(When::Full, Lane::Sources, "the plugin in ONNX Runtime", |options| {
+        onnxruntime::test(options.all_releases)
+    })
+    .after(&[C_SDK]),
     Part::new(When::Full, Lane::Packages, "the Python SDK", |options| {
         sdk::python::test(options.all_releases)
     }),

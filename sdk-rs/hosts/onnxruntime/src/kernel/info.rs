@@ -163,6 +163,17 @@ impl Info {
         String::from_utf8(bytes).ok()
     }
 
+    /// Returns a list of texts of a node that the host offers; `None` if the node does not have it. In 1.24 kernels cannot
+    /// read such lists.
+    pub(crate) fn offered_texts(&self, name: &str) -> Option<Vec<String>> {
+        let name = CString::new(name).ok()?;
+        let Source::Node(node) = self.source else { return None };
+        // The host writes the texts one after the other, each with its end.
+        let bytes: Vec<u8> = self.read(node, &name, AttributeType::STRINGS)?;
+        let texts = bytes.split(|byte| *byte == 0).filter(|text| !text.is_empty());
+        Some(texts.map(|text| String::from_utf8_lossy(text).into_owned()).collect())
+    }
+
     /// Returns the type and the bytes of the first element of a tensor; `None` if the node does not have it. A node that the
     /// host only offers has no tensors.
     pub(crate) fn element(&self, name: &str) -> Result<Option<(DataType, Vec<u8>)>> {

@@ -10,6 +10,8 @@ pub(crate) mod images;
 pub(crate) mod indexing;
 pub(crate) mod normalization;
 pub(crate) mod products;
+pub(crate) mod quantization;
+pub(crate) mod recurrent;
 pub(crate) mod reduction;
 pub(crate) mod shapes;
 mod steps;

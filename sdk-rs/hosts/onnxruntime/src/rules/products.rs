@@ -7,7 +7,7 @@ use super::elementwise::scaled;
 use crate::kernel::{Call, Compute, Info};
 
 /// Returns the shape of a product of matrices.
-fn product_dims(a: &[usize], b: &[usize]) -> Result<Vec<usize>> {
+pub(crate) fn product_dims(a: &[usize], b: &[usize]) -> Result<Vec<usize>> {
     let refuse = || Error::invalid(format!("the shapes {a:?} and {b:?} cannot be multiplied"));
     let (Some(last), [.., inner, _] | [inner]) = (a.last(), b) else { return Err(refuse()) };
     if last != inner {
@@ -25,7 +25,7 @@ fn product_dims(a: &[usize], b: &[usize]) -> Result<Vec<usize>> {
 }
 
 /// Multiplies matrices. An empty inner dimension gives zeros.
-fn multiply(call: &Call<'_>, out: &mut TensorMut<'_>, a: &TensorRef<'_>, b: &TensorRef<'_>) -> Result<()> {
+pub(crate) fn multiply(call: &Call<'_>, out: &mut TensorMut<'_>, a: &TensorRef<'_>, b: &TensorRef<'_>) -> Result<()> {
     if out.is_empty() {
         return Ok(());
     }

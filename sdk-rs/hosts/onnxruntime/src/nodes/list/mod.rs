@@ -7,6 +7,8 @@ mod images;
 mod indexing;
 mod microsoft;
 mod products;
+mod quantization;
+mod recurrent;
 mod reduction;
 mod shapes;
 use crate::nodes::Node;
@@ -20,6 +22,8 @@ pub(super) fn all() -> impl Iterator<Item = &'static Node> {
         reduction::NODES,
         indexing::NODES,
         images::NODES,
+        recurrent::NODES,
+        quantization::NODES,
         microsoft::NODES,
     ]
     .into_iter()

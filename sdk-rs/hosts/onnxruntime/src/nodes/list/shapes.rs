@@ -172,7 +172,7 @@ pub(super) static NODES: &[Node] = &[
     Node::new(
         "OneHot",
         9,
-        &[("T3", FLOAT.and(INTEGER).and(BOOL)), ("T1", INT32.and(INT64))],
+        &[("T3", FLOAT.and(INTEGER).and(BOOL)), ("T1", INT32.and(INT64)), ("T2", FLOAT.and(INTEGER))],
         (&["select", "equal", "copy"], rules::creation::one_hot),
     )
     .host(&[1]),

@@ -1,0 +1,157 @@
+"""Measures models on the device and on ONNX Runtime's CPU provider.
+
+Each runs in a process of its own, and they take turns. The table has the median time of a run, the ratio of both, the time
+to make a session, and the most memory of each process.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import resource
+import statistics
+import subprocess
+import sys
+import time
+from typing import IO, Any
+
+import numpy
+import onnxruntime
+from onnx import helper
+
+import provider
+from models import MODELS, Builder, Made
+
+
+def chain(batch: int) -> Made:
+    """A thousand additions of four numbers, which show what a node costs."""
+    b = Builder()
+    x = b.input("x", numpy.zeros((batch, 4), numpy.float32))
+    one = b.constant(numpy.full(4, 1e-3, numpy.float32))
+    for _ in range(1000):
+        x = b.node("Add", x, one)
+    return b.made(x)
+
+
+ALL = {"chain": chain, **MODELS}
+
+
+def work(name: str, batch: int, threads: int, on_device: bool) -> None:
+    """Serves runs: reads a number of runs from a line, and answers with their seconds."""
+    model, inputs = ALL[name](batch)
+    if on_device:
+        onnxruntime.register_execution_provider_library("tenon", str(provider.library()))
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 4
+    options.intra_op_num_threads = threads
+    if name == "chain":
+        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    if on_device:
+        options.add_provider_for_devices(provider.devices()[:1], {})
+    text = model.SerializeToString()
+    start = time.perf_counter()
+    session = onnxruntime.InferenceSession(text, options)
+    created = time.perf_counter() - start
+    session.run(None, inputs)
+    print(json.dumps(created), flush=True)
+    for line in sys.stdin:
+        start = time.perf_counter()
+        for _ in range(int(line)):
+            session.run(None, inputs)
+        print(json.dumps(time.perf_counter() - start), flush=True)
+    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, flush=True)
+
+
+class Worker:
+    """A process that runs a model."""
+
+    def __init__(self, name: str, batch: int, threads: int, on_device: bool) -> None:
+        task = [name, str(batch), str(threads), str(int(on_device))]
+        environment = {**os.environ, "TENON_CPU_THREADS": str(threads), "OMP_NUM_THREADS": str(threads)}
+        self.process = subprocess.Popen(
+            [sys.executable, __file__, "--work", *task],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env=environment,
+        )
+        self.created = float(self.read())
+
+    def read(self) -> str:
+        """Reads an answer."""
+        output: IO[str] | None = self.process.stdout
+        line = output.readline() if output else ""
+        assert line, "the worker ended"
+        return line
+
+    def run(self, count: int) -> float:
+        """Returns the seconds of some runs."""
+        assert self.process.stdin
+        self.process.stdin.write(f"{count}\n")
+        self.process.stdin.flush()
+        return float(self.read())
+
+    def end(self) -> int:
+        """Ends the process, and returns the most memory that it had in KiB."""
+        assert self.process.stdin
+        self.process.stdin.close()
+        memory = int(self.read())
+        self.process.wait()
+        return memory
+
+
+def compare(name: str, batch: int, threads: int, rounds: int) -> dict[str, Any]:
+    """Measures a model in both processes."""
+    workers = [Worker(name, batch, threads, on_device) for on_device in (False, True)]
+    once = max(worker.run(3) / 3 for worker in workers)
+    count = max(1, int(0.2 / once))
+    times: list[list[float]] = [[], []]
+    for _ in range(rounds):
+        for worker, seconds in zip(workers, times):
+            seconds.append(worker.run(count) / count)
+    host, device = (statistics.median(seconds) for seconds in times)
+    created = [worker.created for worker in workers]
+    memory = [worker.end() for worker in workers]
+    return {
+        "host": host,
+        "device": device,
+        "ratio": device / host,
+        "session": created[1] / created[0],
+        "memory": memory[1] / memory[0],
+    }
+
+
+def main() -> None:
+    """Prints the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("models", nargs="*", help=f"some of: {', '.join(ALL)}")
+    parser.add_argument("--rounds", type=int, default=7, help="rounds of each measurement")
+    parser.add_argument("--threads", type=int, nargs="*", default=[1, 2], help="numbers of threads")
+    parser.add_argument("--batches", type=int, nargs="*", default=[1, 16], help="sizes of a batch")
+    parser.add_argument("--work", nargs=4, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.work:
+        name, batch, threads, on_device = options.work
+        work(name, int(batch), int(threads), on_device == "1")
+        return
+    print(f"ONNX Runtime {onnxruntime.__version__}, opset {helper.make_opsetid('', 18).version}\n")
+    print("| Model | Batch | Threads | CPU provider | Device | Ratio | Session | Memory |")
+    print("|---|--:|--:|--:|--:|--:|--:|--:|")
+    ratios = []
+    for name in options.models or ALL:
+        for batch in options.batches:
+            for threads in options.threads:
+                row = compare(name, batch, threads, options.rounds)
+                ratios.append(row["ratio"])
+                print(
+                    f"| {name} | {batch} | {threads} | {1e6 * row['host']:.0f} µs "
+                    f"| {1e6 * row['device']:.0f} µs | {row['ratio']:.2f} | {row['session']:.2f} "
+                    f"| {row['memory']:.2f} |",
+                    flush=True,
+                )
+    print(f"\nGeometric mean of the ratios: {statistics.geometric_mean(ratios):.2f}")
+
+
+if __name__ == "__main__":
+    main()

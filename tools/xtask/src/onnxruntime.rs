@@ -1,0 +1,111 @@
+//! ONNX Runtime: its releases, and running the plugin inside them.
+
+use std::fs;
+use std::path::PathBuf;
+
+use crate::failure::{Failure, at};
+use crate::packages;
+use crate::process::step;
+use crate::project;
+use crate::tools::python::Venv;
+
+/// A version of each release that the plugin runs in, newest first, and what is tested in it.
+const RELEASES: &[(&str, Tests)] = &[
+    ("1.32.0", Tests::All),
+    ("1.31.1", Tests::WithoutCases),
+    ("1.30.0", Tests::WithoutCases),
+    ("1.29.0", Tests::WithoutCases),
+    ("1.28.0", Tests::WithoutCases),
+    ("1.27.0", Tests::WithoutCases),
+    ("1.26.0", Tests::WithoutCases),
+    ("1.25.1", Tests::WithoutCases),
+    ("1.24.4", Tests::WithoutCases),
+    ("1.24.1", Tests::All),
+];
+
+/// The newest version that the plugin refuses.
+const REFUSED: &str = "1.23.2";
+
+/// What is tested in a release.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Tests {
+    All,
+    /// ONNX's own cases take a minute in each release.
+    WithoutCases,
+}
+
+/// The packages that the tests need, and those that ONNX Runtime does.
+const REQUIREMENTS: &[&str] = &[
+    "numpy>=2",
+    "onnx==1.23.2",
+    "ml_dtypes>=0.5",
+    "flatbuffers>=24",
+    "protobuf>=5",
+    "packaging>=24",
+    "pyyaml>=6",
+    "pytest>=8",
+];
+
+/// Returns the folder with a version of ONNX Runtime, without its requirements: ten versions share one environment.
+fn release(venv: &Venv, version: &str) -> Result<PathBuf, Failure> {
+    let folder = project::cache("onnxruntime").join(version);
+    if folder.exists() {
+        return Ok(folder);
+    }
+    eprintln!("downloading ONNX Runtime {version}");
+    let partial = folder.with_extension("partial");
+    if partial.exists() {
+        fs::remove_dir_all(&partial).map_err(at(&partial))?;
+    }
+    step(venv.python())
+        .args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps", "--target"])
+        .arg(&partial)
+        .arg(format!("onnxruntime=={version}"))
+        .run()?;
+    fs::rename(&partial, &folder).map_err(at(&folder))?;
+    Ok(folder)
+}
+
+/// Builds the plugin, and returns its path.
+fn plugin() -> Result<PathBuf, Failure> {
+    packages::build(&["tenon-onnxruntime-cpu"]).arg("--release").run()?;
+    Ok(project::target().join("release/libtenon_onnxruntime_cpu.so"))
+}
+
+/// Runs the tests of the plugin inside the newest or inside each release: with host memory, and with memory of its own.
+pub fn test(each: bool) -> Result<(), Failure> {
+    let plugin = plugin()?;
+    let venv = Venv::with("onnxruntime", REQUIREMENTS)?;
+    let releases = if each { RELEASES } else { &RELEASES[..1] };
+    for (version, tests) in releases {
+        let folder = release(&venv, version)?;
+        for memory in ["host", "device"] {
+            eprintln!("ONNX Runtime {version}, memory of the {memory}");
+            let mut pytest = venv.pytest();
+            if *tests == Tests::WithoutCases {
+                pytest = pytest.args(["--ignore", "test_cases.py", "--ignore", "test_nodes.py"]);
+            }
+            pytest
+                .env("PYTHONPATH", &folder)
+                .env("TENON_ONNXRUNTIME_LIBRARY", &plugin)
+                .env("TENON_ONNXRUNTIME_REFUSED", release(&venv, REFUSED)?)
+                .env("TENON_ONNXRUNTIME_MEMORY", memory)
+                .within(&project::path("plugins/onnxruntime/tests"))
+                .run()?;
+        }
+    }
+    Ok(())
+}
+
+/// Measures models on the device and on ONNX Runtime's CPU provider, in turns.
+pub fn bench(arguments: &[String]) -> Result<(), Failure> {
+    let plugin = plugin()?;
+    let venv = Venv::with("onnxruntime", REQUIREMENTS)?;
+    let (newest, _) = RELEASES[0];
+    step(venv.python())
+        .arg(project::path("plugins/onnxruntime/benchmarks/compare.py"))
+        .args(arguments)
+        .env("TENON_ONNXRUNTIME_LIBRARY", plugin)
+        .env("PYTHONPATH", std::env::join_paths([release(&venv, newest)?, project::path("plugins/onnxruntime/tests")]).unwrap_or_default())
+        .run()
+}
