@@ -58,6 +58,5 @@ shapes! {
 }
 
 /// The names of sets of types of elements.
-pub(crate) const ELEMENTS: &[&str] = &[
-    "float", "integer", "unsigned", "bool", "float32", "int32", "int64", "int8", "uint8",
-];
+pub(crate) const ELEMENTS: &[&str] =
+    &["float", "integer", "unsigned", "bool", "float32", "int32", "int64", "int8", "uint8"];

@@ -34,8 +34,8 @@ pub use kernel::{
     IgnoredTensor, Kernel, KernelAttribute, KernelGroup, KernelInput, KernelOutput, KernelRole, KernelShape,
     KernelType, OperatorId, ShapeArgument,
 };
-pub use node::{ModelNode, NodeAttribute, NodeGroup, NodeWork};
 pub use method::{Method, Parameter, ParameterKind, Work};
+pub use node::{ModelNode, NodeAttribute, NodeGroup, NodeWork};
 pub use operator::{
     Arity, Attribute, AttributeType, AttributeValue, Body, ElementType, Elementwise, Fold, Formula, Gradient,
     Operand, Operator, OperatorGroup, Operators, OutputType, Reduction, ReductionWork, Unsound,

@@ -22,6 +22,7 @@ const SHIPPED: &[&str] = &[
     "tenon-cpu-operators-library",
     "tenon-paddle",
     "tenon-paddle-layers",
+    "tenon-onnxruntime-cpu",
 ];
 /// The target whose dependencies are listed. Wheels are for Linux; both supported architectures link the same crates.
 const PLATFORM: &str = "x86_64-unknown-linux-gnu";

@@ -7,6 +7,7 @@ use crate::failure::{Failure, at};
 use crate::packages;
 use crate::process::step;
 use crate::project;
+use crate::sdk::wheel::{self, Wheel};
 use crate::tools::python::Venv;
 
 /// A version of each release that the plugin runs in, newest first, and what is tested in it.
@@ -94,7 +95,18 @@ pub fn test(each: bool) -> Result<(), Failure> {
                 .run()?;
         }
     }
-    Ok(())
+    test_wheel(&venv)
+}
+
+/// Tests the content of the plugin's wheel, and that it runs in the newest release.
+fn test_wheel(venv: &Venv) -> Result<(), Failure> {
+    let wheel = wheel::build(Wheel::Onnxruntime, None)?;
+    let (newest, _) = RELEASES[0];
+    venv.pytest()
+        .env("TENON_WHEEL", wheel)
+        .env("TENON_ONNXRUNTIME", release(venv, newest)?)
+        .within(&Wheel::Onnxruntime.project())
+        .run()
 }
 
 /// Measures models on the device and on ONNX Runtime's CPU provider, in turns.
@@ -106,6 +118,10 @@ pub fn bench(arguments: &[String]) -> Result<(), Failure> {
         .arg(project::path("plugins/onnxruntime/benchmarks/compare.py"))
         .args(arguments)
         .env("TENON_ONNXRUNTIME_LIBRARY", plugin)
-        .env("PYTHONPATH", std::env::join_paths([release(&venv, newest)?, project::path("plugins/onnxruntime/tests")]).unwrap_or_default())
+        .env(
+            "PYTHONPATH",
+            std::env::join_paths([release(&venv, newest)?, project::path("plugins/onnxruntime/tests")])
+                .unwrap_or_default(),
+        )
         .run()
 }

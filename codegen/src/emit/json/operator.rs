@@ -3,9 +3,9 @@
 use serde_json::{Value, json};
 
 use crate::emit::descriptions::operator::{element_types, output_type};
-use crate::model::{ModelNode, 
-    Arity, Attribute, AttributeValue, Body, Formula, Interface, Kernel, KernelOutput, Operand, Operator,
-    OperatorId, Operators, Reduction, ReductionWork, Spec, gradient_name,
+use crate::model::{
+    Arity, Attribute, AttributeValue, Body, Formula, Interface, Kernel, KernelOutput, ModelNode, Operand,
+    Operator, OperatorId, Operators, Reduction, ReductionWork, Spec, gradient_name,
 };
 
 /// Describes the operators of a spec.

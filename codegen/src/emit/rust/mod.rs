@@ -25,8 +25,8 @@ use proc_macro2::TokenStream;
 
 pub use compute::Computations;
 pub use kernels::Kernels;
-pub use nodes::Nodes;
 pub use method::traits::signature_text;
+pub use nodes::Nodes;
 pub use operators::{Formulas, OperatorAttributes, OperatorList, OperatorPlans, OperatorTraits};
 pub use parts::{FileForm, RustFile};
 pub use table::trait_table::{SlotFilled, TraitEntry, TraitFunction, TraitTable, traits};

@@ -11,7 +11,8 @@ use crate::emit::rust::names;
 use crate::emit::rust::text::imports::Used;
 use crate::grammar::outputs::{self, OutputKind};
 use crate::model::{
-    AttributeValue, Interface, ModelNode, NodeAttribute, NodeGroup, NodeWork, OperatorId, Operators, OutputPlace,
+    AttributeValue, Interface, ModelNode, NodeAttribute, NodeGroup, NodeWork, OperatorId, Operators,
+    OutputPlace,
 };
 use crate::out::Output;
 use crate::text::count;
@@ -128,7 +129,9 @@ fn operator(operators: &Operators, id: OperatorId, attributes: &[NodeAttribute],
         };
         let variable = names::snake(&attribute.name);
         reads.push(match given.value {
-            AttributeValue::Truth(_) => quote!(let #variable = info.int(#name).map_or(#value, |flag| flag != 0);),
+            AttributeValue::Truth(_) => {
+                quote!(let #variable = info.int(#name).map_or(#value, |flag| flag != 0);)
+            }
             AttributeValue::Integer(_) => quote!(let #variable = info.int(#name).unwrap_or(#value);),
             _ => quote!(let #variable = info.float(#name).unwrap_or(#value);),
         });

@@ -16,7 +16,11 @@ impl Lowerer<'_> {
             title: prose(node, "title"),
             summary: prose(node, "summary"),
             doc: prose(node, "doc"),
-            nodes: node.items_of("nodes").iter().filter_map(|node| self.model_node(node, operators)).collect(),
+            nodes: node
+                .items_of("nodes")
+                .iter()
+                .filter_map(|node| self.model_node(node, operators))
+                .collect(),
         };
         let groups: Vec<NodeGroup> = trees.iter().map(group).collect();
         self.check_versions_are_distinct(&groups);
@@ -63,7 +67,12 @@ impl Lowerer<'_> {
         })
     }
 
-    fn node_work(&mut self, name: &At<String>, node: &Node, operators: Option<&Operators>) -> Option<NodeWork> {
+    fn node_work(
+        &mut self,
+        name: &At<String>,
+        node: &Node,
+        operators: Option<&Operators>,
+    ) -> Option<NodeWork> {
         match (node.name_of("op"), node.text_of("rule")) {
             (Some(wanted), None) => {
                 let (operators, id) = self.operator_of_node(name, wanted, operators)?;
@@ -117,9 +126,11 @@ impl Lowerer<'_> {
             && operator.inputs.iter().all(|input| input.arity == Arity::One)
             && operator.attributes.len() <= 2;
         if !is_plain {
-            let message = format!("`{}` is no elementwise operator with at most two attributes", operator.name.value);
+            let message =
+                format!("`{}` is no elementwise operator with at most two attributes", operator.name.value);
             self.report(
-                Diagnostic::new(Code::KernelForm, name.span, message).help("a `rule` in Rust can compute the node"),
+                Diagnostic::new(Code::KernelForm, name.span, message)
+                    .help("a `rule` in Rust can compute the node"),
             );
         }
     }
@@ -144,7 +155,8 @@ impl Lowerer<'_> {
                 Some(value) => operators::value(value, attribute.ty, self.diagnostics),
                 None => attribute.default.clone(),
             };
-            let is_number = matches!(attribute.ty, AttributeType::Bool | AttributeType::I64 | AttributeType::F64);
+            let is_number =
+                matches!(attribute.ty, AttributeType::Bool | AttributeType::I64 | AttributeType::F64);
             match value.filter(|_| is_number) {
                 Some(value) => values.push(NodeAttribute {
                     name: given.and_then(|given| given.text_of("name")).map(str::to_owned),

@@ -9,6 +9,7 @@
 
 mod added;
 mod einsum;
+mod few_rows;
 mod flattened;
 mod half;
 pub(crate) mod product;

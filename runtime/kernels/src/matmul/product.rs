@@ -4,6 +4,7 @@ use std::num::Wrapping;
 
 use bytemuck::Pod;
 
+use super::few_rows;
 use crate::elements::dtype::DType;
 use crate::provider;
 
@@ -68,6 +69,30 @@ impl<'a, T> Matrix<'a, T> {
         Self { data: self.data, shape: self.shape.transposed() }
     }
 
+    /// Returns the numbers of rows and columns.
+    pub(super) fn dims(&self) -> [usize; 2] {
+        [self.shape.rows, self.shape.columns]
+    }
+
+    pub(super) fn strides(&self) -> [usize; 2] {
+        self.shape.strides
+    }
+
+    /// Returns some elements of a row, whose columns are one after the other.
+    #[inline(always)]
+    pub(super) fn row(&self, row: usize, column: usize, count: usize) -> &'a [T] {
+        let start = row * self.shape.strides[0] + column;
+        &self.data[start..start + count]
+    }
+
+    /// Returns an element.
+    pub(super) fn at(&self, row: usize, column: usize) -> T
+    where
+        T: Copy,
+    {
+        self.data[row * self.shape.strides[0] + column * self.shape.strides[1]]
+    }
+
     /// Transposes the matrix if `condition` is true.
     pub(crate) fn transposed_if(self, condition: bool) -> Self {
         if condition { self.transposed() } else { self }
@@ -88,6 +113,17 @@ impl<'a, T> MatrixMut<'a, T> {
         let shape = Shape { rows, columns, strides: [apart, 1] };
         assert!(shape.extent() <= data.len() && (apart >= columns || rows <= 1), "a matrix past its memory");
         Self { data, shape }
+    }
+
+    /// Returns the numbers of rows and columns.
+    pub(super) fn dims(&self) -> [usize; 2] {
+        [self.shape.rows, self.shape.columns]
+    }
+
+    /// Returns an element.
+    #[inline(always)]
+    pub(super) fn at_mut(&mut self, row: usize, column: usize) -> &mut T {
+        &mut self.data[row * self.shape.strides[0] + column * self.shape.strides[1]]
     }
 
     /// Transposes the matrix if `condition` is true.
@@ -143,16 +179,20 @@ pub(crate) fn is_provided<T: Pod>(
 impl Product for f32 {
     fn multiply(mut out: MatrixMut<'_, Self>, left: Matrix<'_, Self>, right: Matrix<'_, Self>, add: bool) {
         check(&out, &left, &right);
-        if !is_provided(DType::F32, &mut out, [left, right], add) {
+        let is_computed = is_provided(DType::F32, &mut out, [left, right], add)
+            || few_rows::multiply(&mut out, left, right, add);
+        if !is_computed {
             multiply_f32(out, left, right, add);
         }
     }
 }
 
 impl Product for f64 {
-    fn multiply(out: MatrixMut<'_, Self>, left: Matrix<'_, Self>, right: Matrix<'_, Self>, add: bool) {
+    fn multiply(mut out: MatrixMut<'_, Self>, left: Matrix<'_, Self>, right: Matrix<'_, Self>, add: bool) {
         check(&out, &left, &right);
-        multiply_f64(out, left, right, add);
+        if !few_rows::multiply(&mut out, left, right, add) {
+            multiply_f64(out, left, right, add);
+        }
     }
 }
 

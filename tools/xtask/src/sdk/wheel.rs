@@ -1,4 +1,4 @@
-//! Builds the wheels of the Python SDK and of the PaddlePaddle plugin.
+//! Builds the wheels of the Python SDK and of the plugins for PaddlePaddle and ONNX Runtime.
 //!
 //! Each wheel is a Python project that any build front end can build, such as `pip install`. This module builds them in
 //! a cached environment, so that a build takes little longer than cargo itself.
@@ -38,16 +38,19 @@ pub enum Wheel {
     Sdk,
     /// The plugin for PaddlePaddle
     Paddle,
+    /// The plugin for ONNX Runtime
+    Onnxruntime,
 }
 
 impl Wheel {
-    const ALL: [Wheel; 2] = [Wheel::Sdk, Wheel::Paddle];
+    const ALL: [Wheel; 3] = [Wheel::Sdk, Wheel::Paddle, Wheel::Onnxruntime];
 
     /// Returns the folder of the project in the repository.
-    fn project(self) -> PathBuf {
+    pub fn project(self) -> PathBuf {
         project::path(match self {
             Wheel::Sdk => "sdk-py",
             Wheel::Paddle => "plugins/paddle/python",
+            Wheel::Onnxruntime => "plugins/onnxruntime/python",
         })
     }
 }

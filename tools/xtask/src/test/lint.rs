@@ -13,6 +13,7 @@ const FORMATTED: &[&str] = &[
     "plugins/diopi/benchmarks",
     "plugins/diopi/tests",
     "plugins/onnxruntime/benchmarks",
+    "plugins/onnxruntime/python",
     "plugins/onnxruntime/tests",
     "plugins/paddle/tests",
     "plugins/paddle/benchmarks",
@@ -20,6 +21,8 @@ const FORMATTED: &[&str] = &[
     "plugins/paddle/python",
     "sdk-py",
 ];
+const ONNXRUNTIME: &[&str] =
+    &["plugins/onnxruntime/tests", "plugins/onnxruntime/benchmarks", "plugins/onnxruntime/python"];
 const PADDLE: &[&str] =
     &["plugins/paddle/tests", "plugins/paddle/benchmarks", "plugins/paddle/demo", "plugins/paddle/python"];
 /// The oldest Python that the Python SDK supports.
@@ -64,6 +67,7 @@ pub fn python() -> Result<(), Failure> {
     step(venv.program("ruff")).args(["check", "--quiet", "--no-cache"]).args(FORMATTED).run()?;
     let settings = "plugins/paddle/tests";
     mypy(&venv, settings, &[], PADDLE.iter().map(|folder| project::path(folder)))?;
+    mypy(&venv, ONNXRUNTIME[0], &[], ONNXRUNTIME.iter().map(|folder| project::path(folder)))?;
     for folder in ["codegen/tests/formulas", "plugins/diopi/tests"] {
         mypy(&venv, folder, &[], [project::path(folder)])?;
     }

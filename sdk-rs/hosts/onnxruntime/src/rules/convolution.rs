@@ -99,9 +99,7 @@ fn span(kernel: usize, dilation: usize) -> usize {
 impl Placed {
     /// Returns the number of windows along each dimension.
     fn counts(&self, image: &[usize]) -> Result<Vec<usize>> {
-        let count = |(axis, len): (usize, &usize)| {
-            Ok(self.rest(axis, *len)? / self.strides[axis] + 1)
-        };
+        let count = |(axis, len): (usize, &usize)| Ok(self.rest(axis, *len)? / self.strides[axis] + 1);
         image.iter().enumerate().map(count).collect()
     }
 
@@ -356,7 +354,14 @@ pub(crate) fn conv_integer(info: &Info) -> Result<Compute> {
 }
 
 /// Pools images by windows without gaps.
-fn pooled(call: &Call<'_>, out: &mut TensorMut<'_>, x: &TensorRef<'_>, placed: &Placed, kind: &str, exclusive: bool) -> Result<()> {
+fn pooled(
+    call: &Call<'_>,
+    out: &mut TensorMut<'_>,
+    x: &TensorRef<'_>,
+    placed: &Placed,
+    kind: &str,
+    exclusive: bool,
+) -> Result<()> {
     let (kernel, strides) = (signed(&placed.kernel), signed(&placed.strides));
     let pool = |out: &mut TensorMut<'_>, x: &TensorRef<'_>, paddings: &[i64]| {
         let attributes = PoolAttributes {

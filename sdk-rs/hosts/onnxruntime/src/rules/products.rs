@@ -25,7 +25,12 @@ pub(crate) fn product_dims(a: &[usize], b: &[usize]) -> Result<Vec<usize>> {
 }
 
 /// Multiplies matrices. An empty inner dimension gives zeros.
-pub(crate) fn multiply(call: &Call<'_>, out: &mut TensorMut<'_>, a: &TensorRef<'_>, b: &TensorRef<'_>) -> Result<()> {
+pub(crate) fn multiply(
+    call: &Call<'_>,
+    out: &mut TensorMut<'_>,
+    a: &TensorRef<'_>,
+    b: &TensorRef<'_>,
+) -> Result<()> {
     if out.is_empty() {
         return Ok(());
     }
@@ -64,18 +69,10 @@ pub(crate) fn fused_matmul(info: &Info) -> Result<Compute> {
         let dims = product_dims(turned(&a, turns_a)?.dims(), turned(&b, turns_b)?.dims())?;
         let mut out = call.output(0, &dims)?;
         if out.is_empty() {
-            return Ok(());
+            Ok(())
+        } else {
+            scaled_product(call, &mut out, &a, &b, (turns_a, turns_b, alpha))
         }
-        if a.is_empty() {
-            return call.write(&mut out, &call.filled(a.data_type(), &dims, 0.0)?);
-        }
-        if alpha == 1.0 {
-            return call
-                .run(|operators, launch| operators.matmul(launch, &mut out, &a, &b, turns_a, turns_b));
-        }
-        let mut product = call.temporary(a.data_type(), &dims)?;
-        call.run(|operators, launch| operators.matmul(launch, &mut product, &a, &b, turns_a, turns_b))?;
-        scaled(call, &mut out, &product.into_input(), alpha, 0.0)
     }))
 }
 
@@ -84,36 +81,51 @@ pub(crate) fn gemm(info: &Info) -> Result<Compute> {
     let (turns_a, turns_b) = (info.flag("transA"), info.flag("transB"));
     let (alpha, beta) = (info.float("alpha").unwrap_or(1.0), info.float("beta").unwrap_or(1.0));
     Ok(Box::new(move |call| {
-        let (a, b) = (turned(&call.input(0)?, turns_a)?, turned(&call.input(1)?, turns_b)?);
-        let dims = product_dims(a.dims(), b.dims())?;
+        let (a, b) = (call.input(0)?, call.input(1)?);
+        let dims = product_dims(turned(&a, turns_a)?.dims(), turned(&b, turns_b)?.dims())?;
         if dims.len() != 2 {
             return Err(Error::invalid("the operands must be matrices"));
         }
+        let summand = call.optional(2)?.filter(|_| beta != 0.0);
+        let summand = summand.map(|summand| summand.expanded(&dims)).transpose()?;
         let mut out = call.output(0, &dims)?;
         if out.is_empty() {
             return Ok(());
         }
-        let summand = call.optional(2)?;
-        if a.is_empty() {
-            return match summand {
-                Some(c) if beta != 0.0 => scaled(call, &mut out, &c.expanded(&dims)?, beta, 0.0),
-                _ => call.write(&mut out, &call.filled(a.data_type(), &dims, 0.0)?),
-            };
-        }
-        match summand {
-            Some(c) if super::elementwise::is_float(a.data_type()) => {
-                let c = c.expanded(&dims)?;
-                call.run(|operators, launch| operators.addmm(launch, &mut out, &c, &a, &b, beta, alpha))
-            }
-            Some(_) => Err(Error::unsupported("sums of integers")),
-            None if alpha == 1.0 => multiply(call, &mut out, &a, &b),
-            None => {
-                let mut product = call.temporary(a.data_type(), &dims)?;
-                multiply(call, &mut product, &a, &b)?;
-                scaled(call, &mut out, &product.into_input(), alpha, 0.0)
-            }
-        }
+        let factor = (turns_a, turns_b, alpha);
+        let Some(summand) = summand else { return scaled_product(call, &mut out, &a, &b, factor) };
+        // The output may have the memory of the summand.
+        let mut product = call.temporary(out.data_type(), &dims)?;
+        scaled_product(call, &mut product, &a, &b, factor)?;
+        let product = product.into_input();
+        let summand = if beta == 1.0 {
+            summand
+        } else {
+            let mut part = call.temporary(out.data_type(), &dims)?;
+            scaled(call, &mut part, &summand, beta, 0.0)?;
+            part.into_input()
+        };
+        call.run(|operators, launch| operators.add(launch, &mut out, &product, &summand))
     }))
+}
+
+/// Multiplies matrices, which may be transposed, and scales the product.
+fn scaled_product(
+    call: &Call<'_>,
+    out: &mut TensorMut<'_>,
+    a: &TensorRef<'_>,
+    b: &TensorRef<'_>,
+    (turns_a, turns_b, alpha): (bool, bool, f64),
+) -> Result<()> {
+    if a.is_empty() {
+        return call.write(out, &call.filled(out.data_type(), out.dims(), 0.0)?);
+    }
+    if alpha == 1.0 {
+        return call.run(|operators, launch| operators.matmul(launch, out, a, b, turns_a, turns_b));
+    }
+    let mut product = call.temporary(a.data_type(), out.dims())?;
+    call.run(|operators, launch| operators.matmul(launch, &mut product, a, b, turns_a, turns_b))?;
+    scaled(call, out, &product.into_input(), alpha, 0.0)
 }
 
 /// Sums products in Einstein's notation.

@@ -40,14 +40,21 @@ fn limits(ty: DataType) -> Result<(f64, f64)> {
 }
 
 /// Writes numbers as bytes: rounds to the nearest, halves to the even one, adds the zero point, and limits.
-fn store(call: &Call<'_>, out: &mut TensorMut<'_>, x: &TensorRef<'_>, zero: Option<&TensorRef<'_>>) -> Result<()> {
+fn store(
+    call: &Call<'_>,
+    out: &mut TensorMut<'_>,
+    x: &TensorRef<'_>,
+    zero: Option<&TensorRef<'_>>,
+) -> Result<()> {
     let (lower, upper) = limits(out.data_type())?;
     let mut rounded = call.unary(x, |operators, launch, out, x| operators.round(launch, out, x, 0.0))?;
     if let Some(zero) = zero {
         let zero = call.cast(zero, x.data_type())?;
-        rounded = call.binary(&rounded, &zero, |operators, launch, out, a, b| operators.add(launch, out, a, b))?;
+        rounded =
+            call.binary(&rounded, &zero, |operators, launch, out, a, b| operators.add(launch, out, a, b))?;
     }
-    let limited = call.unary(&rounded, |operators, launch, out, x| operators.clip(launch, out, x, lower, upper))?;
+    let limited =
+        call.unary(&rounded, |operators, launch, out, x| operators.clip(launch, out, x, lower, upper))?;
     call.run(|operators, launch| operators.cast(launch, out, &limited))
 }
 
@@ -67,7 +74,8 @@ pub(crate) fn quantize(info: &Info) -> Result<Compute> {
         let scale = along(&call.cast(&call.input(1)?, wide)?, x.dims(), axis)?;
         let zero = call.optional(2)?.map(|zero| along(&zero, x.dims(), axis)).transpose()?;
         let x = call.cast(&x, wide)?;
-        let quotient = call.binary(&x, &scale, |operators, launch, out, a, b| operators.divide(launch, out, a, b))?;
+        let quotient =
+            call.binary(&x, &scale, |operators, launch, out, a, b| operators.divide(launch, out, a, b))?;
         store(call, &mut out, &quotient, zero.as_ref())
     }))
 }
@@ -105,15 +113,22 @@ pub(crate) fn dynamic_quantize(_: &Info) -> Result<Compute> {
         let (mut least, mut largest) = (call.temporary(ty, &[])?, call.temporary(ty, &[])?);
         call.run(|operators, launch| operators.min(launch, &mut least, &flat, &attributes))?;
         call.run(|operators, launch| operators.max(launch, &mut largest, &flat, &attributes))?;
-        let least = call.binary(&least.into_input(), &none, |operators, launch, out, a, b| operators.minimum(launch, out, a, b))?;
-        let largest = call.binary(&largest.into_input(), &none, |operators, launch, out, a, b| operators.maximum(launch, out, a, b))?;
-        let width = call.binary(&largest, &least, |operators, launch, out, a, b| operators.subtract(launch, out, a, b))?;
+        let least = call.binary(&least.into_input(), &none, |operators, launch, out, a, b| {
+            operators.minimum(launch, out, a, b)
+        })?;
+        let largest = call.binary(&largest.into_input(), &none, |operators, launch, out, a, b| {
+            operators.maximum(launch, out, a, b)
+        })?;
+        let width = call
+            .binary(&largest, &least, |operators, launch, out, a, b| operators.subtract(launch, out, a, b))?;
         scaled(call, &mut scale, &width, 1.0 / 255.0, 0.0)?;
         let scale = scale.as_input();
-        let place = call.binary(&least, &scale, |operators, launch, out, a, b| operators.divide(launch, out, a, b))?;
+        let place =
+            call.binary(&least, &scale, |operators, launch, out, a, b| operators.divide(launch, out, a, b))?;
         let place = call.unary(&place, |operators, launch, out, x| operators.negative(launch, out, x))?;
         store(call, &mut zero, &place, None)?;
-        let quotient = call.binary(&x, &scale, |operators, launch, out, a, b| operators.divide(launch, out, a, b))?;
+        let quotient =
+            call.binary(&x, &scale, |operators, launch, out, a, b| operators.divide(launch, out, a, b))?;
         store(call, &mut out, &quotient, Some(&zero.as_input()))
     }))
 }
@@ -126,7 +141,8 @@ pub(crate) fn qlinear_matmul(_: &Info) -> Result<Compute> {
         if out.is_empty() {
             return Ok(());
         }
-        let (left, right) = (shifted(call, &a, call.optional(2)?, true)?, shifted(call, &b, call.optional(5)?, false)?);
+        let (left, right) =
+            (shifted(call, &a, call.optional(2)?, true)?, shifted(call, &b, call.optional(5)?, false)?);
         let mut sum = call.temporary(DataType::INT32, out.dims())?;
         multiply(call, &mut sum, &left, &right)?;
         let sum = call.cast(&sum.into_input(), DataType::FLOAT32)?;
@@ -135,9 +151,13 @@ pub(crate) fn qlinear_matmul(_: &Info) -> Result<Compute> {
         if a_scale.dims().len() == 1 && a_scale.len() > 1 {
             a_scale = a_scale.unsqueezed(1)?;
         }
-        let scale = call.binary(&a_scale, &b_scale, |operators, launch, out, a, b| operators.multiply(launch, out, a, b))?;
-        let scale = call.binary(&scale, &y_scale, |operators, launch, out, a, b| operators.divide(launch, out, a, b))?;
-        let product = call.binary(&sum, &scale, |operators, launch, out, a, b| operators.multiply(launch, out, a, b))?;
+        let scale = call.binary(&a_scale, &b_scale, |operators, launch, out, a, b| {
+            operators.multiply(launch, out, a, b)
+        })?;
+        let scale = call
+            .binary(&scale, &y_scale, |operators, launch, out, a, b| operators.divide(launch, out, a, b))?;
+        let product =
+            call.binary(&sum, &scale, |operators, launch, out, a, b| operators.multiply(launch, out, a, b))?;
         store(call, &mut out, &product, call.optional(7)?.as_ref())
     }))
 }

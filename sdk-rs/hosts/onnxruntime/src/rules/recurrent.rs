@@ -22,7 +22,8 @@ struct Cell {
 const LSTM: Cell =
     Cell { mode: "LSTM", gates: &[0, 2, 3, 1], activations: &["Sigmoid", "Tanh", "Tanh"], has_memory: true };
 /// The gates of ONNX are update, reset and candidate.
-const GRU: Cell = Cell { mode: "GRU", gates: &[1, 0, 2], activations: &["Sigmoid", "Tanh"], has_memory: false };
+const GRU: Cell =
+    Cell { mode: "GRU", gates: &[1, 0, 2], activations: &["Sigmoid", "Tanh"], has_memory: false };
 const TANH: Cell = Cell { mode: "RNN_TANH", gates: &[0], activations: &["Tanh"], has_memory: false };
 
 /// An LSTM.
@@ -62,7 +63,9 @@ fn recurrent(info: &Info, cell: Cell) -> Result<Compute> {
     let is_batch_first = info.flag("layout");
     Ok(Box::new(move |call| {
         let x = turned(call.input(0)?, is_batch_first)?;
-        let &[steps, batch, width] = x.dims() else { return Err(Error::invalid("the input must have three dimensions")) };
+        let &[steps, batch, width] = x.dims() else {
+            return Err(Error::invalid("the input must have three dimensions"));
+        };
         let (weights, state_weights) = (call.input(1)?, call.input(2)?);
         let &[directions, _, hidden] = state_weights.dims() else {
             return Err(Error::invalid("the weights must have three dimensions"));
@@ -103,7 +106,18 @@ fn recurrent(info: &Info, cell: Cell) -> Result<Compute> {
             let mut uniform = call.temporary(DataType::FLOAT32, &uniform)?;
             let mut reserve = call.temporary(ty, &reserve)?;
             operators.rnn(
-                launch, &mut uniform, &mut reserve, &mut out, &mut states, &x, &before, &lists, lengths, &attributes, 0, 0,
+                launch,
+                &mut uniform,
+                &mut reserve,
+                &mut out,
+                &mut states,
+                &x,
+                &before,
+                &lists,
+                lengths,
+                &attributes,
+                0,
+                0,
             )
         })?;
         let out = out.into_input();

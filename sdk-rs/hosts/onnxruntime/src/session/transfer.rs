@@ -84,11 +84,13 @@ impl Copies {
         // It frees and reads its own memory without regard to a stream.
         let copied = match (from, to, stream) {
             (Place::Host, Place::Device(id), Some(stream)) => {
-                let copied = device.async_memory_copy_h2d(id, stream, of_device(written), of_host(read), size);
+                let copied =
+                    device.async_memory_copy_h2d(id, stream, of_device(written), of_host(read), size);
                 copied.and_then(|()| device.synchronize_stream(id, stream))
             }
             (Place::Device(id), Place::Host, Some(stream)) => {
-                let copied = device.async_memory_copy_d2h(id, stream, of_host(written), of_device(read), size);
+                let copied =
+                    device.async_memory_copy_d2h(id, stream, of_host(written), of_device(read), size);
                 copied.and_then(|()| device.synchronize_stream(id, stream))
             }
             (Place::Device(id), Place::Device(other), Some(stream)) if id == other => {

@@ -8,7 +8,7 @@ use crate::rules;
 
 pub(super) static NODES: &[Node] = &[
     Node::new("MatMul", 1, &[("T", FLOAT.and(INTEGER))], (&["matmul", "copy"], rules::products::matmul)),
-    Node::new("Gemm", 7, &[("T", FLOAT)], (&["matmul", "addmm", "scale", "copy"], rules::products::gemm)),
+    Node::new("Gemm", 7, &[("T", FLOAT)], (&["matmul", "add", "scale", "copy"], rules::products::gemm)),
     Node::new("Einsum", 12, &[("T", FLOAT.and(INTEGER))], (&["einsum"], rules::products::einsum)),
     Node::new("Det", 11, &[("T", FLOAT)], (&["determinant"], rules::products::determinant)),
     Node::new(
