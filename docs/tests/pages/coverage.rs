@@ -44,7 +44,7 @@ const USERS: &str = "sdk-c/tests/users.rs";
 const GUIDE_IN_PYTHON: &str = "sdk-py/tests/test_guide.py";
 const TRANSCRIPT: &str = "plugins/paddle/tests/test_transcript.py";
 
-const ROWS: [Row; 22] = [
+const ROWS: [Row; 23] = [
     row("README.md", "rust", Tested::Crate),
     row("README.md", "toml", Tested::Crate),
     row("README.md", "c", by(USERS, "README.md")),
@@ -73,6 +73,11 @@ const ROWS: [Row; 22] = [
     row("docs/src/guide/diopi.md", "c", by("plugins/diopi/tests/test_example.py", "add.c")),
     row("docs/src/guide/first-device.md", "rust", Tested::Crate),
     row("docs/src/guide/first-device.md", "toml", Tested::Crate),
+    row(
+        "docs/src/guide/onnxruntime.md",
+        "python",
+        by("plugins/onnxruntime/python/test_wheel.py", "docs/src/guide/onnxruntime.md"),
+    ),
     row(
         "docs/src/guide/packaging.md",
         "python",

@@ -7,7 +7,8 @@ use std::path::Path;
 use crate::page::{read, root};
 
 /// The folders and files that are searched. Tests, benchmarks and `xtask` have variables of their own.
-const SOURCES: [&str; 14] = [
+const SOURCES: [&str; 15] = [
+    "plugins/onnxruntime/src",
     "plugins/paddle/src",
     "plugins/paddle-layers/src",
     "runtime/cpu/src",

@@ -52,6 +52,8 @@ def test_the_lines_of_the_readme_run(wheel: Path, tmp_path: Path) -> None:
     subprocess.run([*pip, "--quiet", "--target", str(site), str(wheel)], check=True)
     readme = (Path(__file__).parent / "README.md").read_text()
     (lines,) = re.findall(r"```python\n(.*?)```", readme, re.DOTALL)
+    guide = Path(__file__).parents[3] / "docs/src/guide/onnxruntime.md"
+    assert lines in guide.read_text(), "docs/src/guide/onnxruntime.md has the same lines"
     from onnx import TensorProto, helper, save
 
     value = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [2]) for name in "xy"]

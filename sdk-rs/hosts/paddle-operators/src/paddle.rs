@@ -951,7 +951,7 @@ tenon::import_functions! {
         /// Throws on a layout that it does not know, such as `strided`.
         #[import(c"PD_TensorArgDefSetDataLayout")]
         fn tensor_arg_def_set_data_layout(
-            def: *mut ffi::PD_TensorArgDef,
+            #[handle(TensorArgDef)] def: *mut ffi::PD_TensorArgDef,
             layout: device::DataLayout,
             #[status] status: device::Status,
         );
@@ -962,7 +962,7 @@ tenon::import_functions! {
         /// where it is only known when the kernel runs. Throws on a value that is not a data type.
         #[import(c"PD_TensorArgDefSetDataType")]
         fn tensor_arg_def_set_data_type(
-            def: *mut ffi::PD_TensorArgDef,
+            #[handle(TensorArgDef)] def: *mut ffi::PD_TensorArgDef,
             dtype: device::DataType,
             #[status] status: device::Status,
         );
@@ -1532,7 +1532,7 @@ tenon::import_functions! {
         /// Throws if the tensor has another shape now and is not contiguous. Lengths are cut to 32 bits.
         #[import(c"PD_TensorSetDims")]
         fn tensor_set_dims(
-            tensor: *mut ffi::PD_Tensor,
+            #[handle(Tensor)] tensor: *mut ffi::PD_Tensor,
             ndims: i64,
             dims: *const i64,
             #[status] status: device::Status,
@@ -1542,7 +1542,11 @@ tenon::import_functions! {
         ///
         /// Not checked against the allocation: one past its end makes `tensor_get_byte_size` negative.
         #[import(c"PD_TensorSetOffset")]
-        fn tensor_set_offset(tensor: *mut ffi::PD_Tensor, offset: i64, #[status] status: device::Status);
+        fn tensor_set_offset(
+            #[handle(Tensor)] tensor: *mut ffi::PD_Tensor,
+            offset: i64,
+            #[status] status: device::Status,
+        );
 
         /// Sets the strides of a tensor.
         ///
@@ -1550,7 +1554,7 @@ tenon::import_functions! {
         /// that only kernels for strided tensors understand.
         #[import(c"PD_TensorSetStrides")]
         fn tensor_set_strides(
-            tensor: *mut ffi::PD_Tensor,
+            #[handle(Tensor)] tensor: *mut ffi::PD_Tensor,
             nstrides: i64,
             strides: *const i64,
             #[status] status: device::Status,
@@ -1561,7 +1565,7 @@ tenon::import_functions! {
         /// Converts nothing: the same bytes are read differently. Throws on a value that is not a data type.
         #[import(c"PD_TensorSetDataType")]
         fn tensor_set_data_type(
-            tensor: *mut ffi::PD_Tensor,
+            #[handle(Tensor)] tensor: *mut ffi::PD_Tensor,
             dtype: device::DataType,
             #[status] status: device::Status,
         );
@@ -1572,7 +1576,7 @@ tenon::import_functions! {
         /// `strided`.
         #[import(c"PD_TensorSetDataLayout")]
         fn tensor_set_data_layout(
-            tensor: *mut ffi::PD_Tensor,
+            #[handle(Tensor)] tensor: *mut ffi::PD_Tensor,
             layout: device::DataLayout,
             #[status] status: device::Status,
         );
@@ -1584,7 +1588,7 @@ tenon::import_functions! {
         /// only up to one level.
         #[import(c"PD_TensorResetLoD")]
         fn tensor_reset_lod(
-            tensor: *mut ffi::PD_Tensor,
+            #[handle(Tensor)] tensor: *mut ffi::PD_Tensor,
             data: ffi::PD_List,
             offset: ffi::PD_List,
             #[status] status: device::Status,
@@ -1611,7 +1615,7 @@ tenon::import_functions! {
         /// shape.
         #[import(c"PD_TensorShareDataWith")]
         fn tensor_share_data_with(
-            dst: *mut ffi::PD_Tensor,
+            #[handle(Tensor)] dst: *mut ffi::PD_Tensor,
             #[const_handle(Tensor)] src: *const ffi::PD_Tensor,
             #[status] status: device::Status,
         );
@@ -1621,7 +1625,7 @@ tenon::import_functions! {
         /// Does nothing if `src` has none.
         #[import(c"PD_TensorShareLoDWith")]
         fn tensor_share_lod_with(
-            dst: *mut ffi::PD_Tensor,
+            #[handle(Tensor)] dst: *mut ffi::PD_Tensor,
             #[const_handle(Tensor)] src: *const ffi::PD_Tensor,
             #[status] status: device::Status,
         );
@@ -1726,7 +1730,7 @@ tenon::import_functions! {
         /// are cut to 32 bits.
         #[import(c"PD_MetaTensorSetDims")]
         fn meta_tensor_set_dims(
-            tensor: *mut ffi::PD_MetaTensor,
+            #[handle(MetaTensor)] tensor: *mut ffi::PD_MetaTensor,
             ndims: i64,
             dims: *const i64,
             #[status] status: device::Status,
@@ -1737,7 +1741,7 @@ tenon::import_functions! {
         /// Does nothing unless the tensor is dense. Strides are cut to 32 bits.
         #[import(c"PD_MetaTensorSetStrides")]
         fn meta_tensor_set_strides(
-            tensor: *mut ffi::PD_MetaTensor,
+            #[handle(MetaTensor)] tensor: *mut ffi::PD_MetaTensor,
             nstrides: i64,
             strides: *const i64,
             #[status] status: device::Status,
@@ -1748,7 +1752,7 @@ tenon::import_functions! {
         /// Throws also on a value that is not a data type.
         #[import(c"PD_MetaTensorSetDataType")]
         fn meta_tensor_set_data_type(
-            tensor: *mut ffi::PD_MetaTensor,
+            #[handle(MetaTensor)] tensor: *mut ffi::PD_MetaTensor,
             dtype: device::DataType,
             #[status] status: device::Status,
         );
@@ -1758,7 +1762,7 @@ tenon::import_functions! {
         /// Throws also on a layout that it does not know, such as `strided`.
         #[import(c"PD_MetaTensorSetDataLayout")]
         fn meta_tensor_set_data_layout(
-            tensor: *mut ffi::PD_MetaTensor,
+            #[handle(MetaTensor)] tensor: *mut ffi::PD_MetaTensor,
             layout: device::DataLayout,
             #[status] status: device::Status,
         );
@@ -1935,7 +1939,7 @@ tenon::import_functions! {
         #[import(c"PD_DeviceContextAllocateTensor", returns)]
         fn device_context_allocate_tensor(
             #[const_handle(DeviceContext)] ctx: *const ffi::PD_DeviceContext,
-            tensor: *mut ffi::PD_Tensor,
+            #[handle(Tensor)] tensor: *mut ffi::PD_Tensor,
             size: usize,
             dtype: device::DataType,
             #[status] status: device::Status,

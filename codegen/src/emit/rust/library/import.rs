@@ -10,7 +10,7 @@ use crate::emit::rust::method::form::{Form, Output};
 use crate::emit::rust::names;
 use crate::emit::rust::types::api_type::{is_by_pointer, status_type, type_path, value};
 use crate::emit::rust::types::raw_types::{convention, raw_param, raw_result};
-use crate::model::{Direction, ErrorObject, Function, Param, ResultKind, Ty, TypeKind};
+use crate::model::{Direction, ErrorObject, Function, Param, ResultKind, Role, Ty, TypeKind};
 
 /// Emits the list of the functions, from which the macro `import_functions` makes the struct and its methods.
 pub fn emit(context: Context, libraries: &[String]) -> TokenStream {
@@ -230,7 +230,7 @@ fn declaration(context: Context, function: &Function) -> TokenStream {
             let becomes = address(context, param).map(|becomes| quote!((#becomes)));
             let raw = pointee(raw);
             quote!(#[out #becomes] #name: #raw)
-        } else if param.dir == Direction::In && is_safe_value(context, param) {
+        } else if !is_place(param) && is_safe_value(context, param) {
             let ty = value(context, param.ty, None);
             let role =
                 if context.spec.points_to_const(param) { quote!(const_handle) } else { quote!(handle) };
@@ -260,6 +260,11 @@ fn address(context: Context, param: &Param) -> Option<TokenStream> {
         (Ty::Pointer, _) => Some(quote!(address #ty)),
         _ => None,
     }
+}
+
+/// Returns true if a parameter points to the place for a handle.
+fn is_place(param: &Param) -> bool {
+    param.dir == Direction::Out && (param.role == Role::Creates || param.lent)
 }
 
 /// Returns what a `*mut` points to.
