@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "tenon/collectives.h"
+#include "tenon/onnxruntime_provider.h"
 #include "tenon/paddle_operators.h"
 
 /* This bit turns an address of the host into one of the device. */
@@ -154,3 +155,9 @@ EXPORT void InitPlugin(CustomRuntimeParams* params) {
     fprintf(stderr, "%s: %s\n", name, message);
   }
 }
+
+/* ONNX Runtime looks up what this exports. */
+static const TenonProvider provider = {
+    sizeof(TenonProvider), "CNpuExecutionProvider", "C NPU", "0.1.0", 0xFFFF, &functions, tenon_operator_calls,
+};
+TENON_EXPORT_ONNXRUNTIME(provider)

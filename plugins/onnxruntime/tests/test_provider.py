@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import gc
+import os
+import subprocess
+import sys
 import threading
 from typing import Any
 
@@ -219,3 +222,17 @@ def test_library_is_registered_once_more_under_another_name() -> None:
     onnxruntime.unregister_execution_provider_library(name)
     assert len(provider.devices()) == 1
     assert session(sum_model(2)).run(None, {"a": random(2), "b": random(2)})
+
+
+def test_older_release_refuses_the_library_with_a_sentence() -> None:
+    program = f"""
+import onnxruntime
+try:
+    onnxruntime.register_execution_provider_library("tenon", {str(provider.library())!r})
+except Exception as refusal:
+    print(refusal)
+"""
+    environment = {**os.environ, "PYTHONPATH": os.environ["TENON_ONNXRUNTIME_REFUSED"]}
+    command = [sys.executable, "-c", program]
+    ran = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
+    assert "needs ONNX Runtime 1.24 or newer, and this is 1.23.2" in ran.stdout

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use crate::failure::{Failure, at};
 use crate::packages;
+use crate::paddle::examples;
 use crate::process::step;
 use crate::project;
 use crate::sdk::wheel::{self, Wheel};
@@ -73,7 +74,8 @@ fn plugin() -> Result<PathBuf, Failure> {
     Ok(project::target().join("release/libtenon_onnxruntime_cpu.so"))
 }
 
-/// Runs the tests of the plugin inside the newest or inside each release: with host memory, and with memory of its own.
+/// Runs the tests of the plugin inside the newest or inside each release: with host memory, and with memory of its own. They
+/// load the example plugins too, which [`examples::build`] has built.
 pub fn test(each: bool) -> Result<(), Failure> {
     let plugin = plugin()?;
     let venv = Venv::with("onnxruntime", REQUIREMENTS)?;
@@ -91,6 +93,7 @@ pub fn test(each: bool) -> Result<(), Failure> {
                 .env("TENON_ONNXRUNTIME_LIBRARY", &plugin)
                 .env("TENON_ONNXRUNTIME_REFUSED", release(&venv, REFUSED)?)
                 .env("TENON_ONNXRUNTIME_MEMORY", memory)
+                .env("TENON_EXAMPLES", examples::folder())
                 .within(&project::path("plugins/onnxruntime/tests"))
                 .run()?;
         }

@@ -77,7 +77,9 @@ impl Lowerer<'_> {
             (Some(wanted), None) => {
                 let (operators, id) = self.operator_of_node(name, wanted, operators)?;
                 let operator = operators.operator(id);
-                self.check_is_simple(name, operator);
+                if !self.is_simple(name, operator) {
+                    return None;
+                }
                 let attributes = self.node_attributes(name, node, operator);
                 Some(NodeWork::Operator { id, attributes, folds: flag(node, "folds") })
             }
@@ -121,7 +123,7 @@ impl Lowerer<'_> {
     }
 
     /// Reports an operator whose inputs or attributes a node cannot give one by one.
-    fn check_is_simple(&mut self, name: &At<String>, operator: &Operator) {
+    fn is_simple(&mut self, name: &At<String>, operator: &Operator) -> bool {
         let is_plain = operator.elementwise().is_some()
             && operator.inputs.iter().all(|input| input.arity == Arity::One)
             && operator.attributes.len() <= 2;
@@ -133,6 +135,7 @@ impl Lowerer<'_> {
                     .help("a `rule` in Rust can compute the node"),
             );
         }
+        is_plain
     }
 
     fn node_attributes(&mut self, name: &At<String>, node: &Node, operator: &Operator) -> Vec<NodeAttribute> {

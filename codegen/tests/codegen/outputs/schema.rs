@@ -25,7 +25,9 @@ fn compare(root: &Json, node: &Json, value: &'static Value, seen: &mut Vec<&'sta
     match value {
         Value::Shape(shape) => compare_shape(root, node, shape, seen),
         Value::List(item) => compare(root, &node["items"], item, seen),
-        Value::Map(item) => compare(root, &node["additionalProperties"], item, seen),
+        Value::Map(item) | Value::ForeignMap(item) => {
+            compare(root, &node["additionalProperties"], item, seen)
+        }
         Value::Any(values) => {
             let alternatives = node["anyOf"].as_array().expect("alternatives stand in a list");
             assert_eq!(alternatives.len(), values.len());

@@ -15,7 +15,7 @@ use crate::session::LibraryFactory;
 /// # Safety
 /// As for the function that [`library!`](crate::library!) exports.
 pub unsafe fn create_factories(
-    library: &'static std::sync::LazyLock<Library>,
+    library: &'static Library,
     name: *const c_char,
     base: *const c_void,
     _logger: *const c_void,
@@ -45,6 +45,18 @@ pub unsafe fn create_factories(
         count.write(1);
     }
     std::ptr::null_mut()
+}
+
+/// Returns the status with which a library refuses to be used.
+///
+/// # Safety
+/// `base` is as for [`create_factories`].
+pub unsafe fn refuse_host(base: *const c_void, reason: &str) -> *mut c_void {
+    // SAFETY: the caller's promise.
+    match unsafe { Host::find(base) } {
+        Ok(host) => refuse(host.runtime, reason).0,
+        Err(Refusal(status)) => status,
+    }
 }
 
 /// Releases the factory of a library.

@@ -38,5 +38,5 @@ mod rules;
 mod session;
 
 #[doc(hidden)]
-pub use entry::{create_factories, release_factory};
+pub use entry::{create_factories, refuse_host, release_factory};
 pub use library::{Library, Memory};

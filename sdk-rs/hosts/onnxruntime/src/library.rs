@@ -41,13 +41,20 @@ impl Library {
     pub fn with_operators<D: Plugin>(operators: &'static dyn Operators) -> Self {
         let path = std::any::type_name::<D>();
         let name = path.rsplit_once("::").map_or(path, |(_, name)| name);
+        Self::of_device(Box::new(D::whole()), operators)
+            .with_name(&format!("{name}ExecutionProvider"))
+            .with_vendor(name, NO_VENDOR)
+    }
+
+    /// Describes a device that is not a plugin in Rust, such as a [`Loaded`](tenon::device::Loaded) table.
+    pub fn of_device(device: Box<dyn Device>, operators: &'static dyn Operators) -> Self {
         Self {
-            name: text(format!("{name}ExecutionProvider")),
-            vendor: text(name),
+            name: text("DeviceExecutionProvider"),
+            vendor: text("none"),
             vendor_id: NO_VENDOR,
             version: text("0.0.0"),
             memory: Memory::OfTheDevice,
-            device: Box::new(D::whole()),
+            device,
             operators,
             compositions: OnceLock::new(),
         }
@@ -125,7 +132,7 @@ macro_rules! library {
         ) -> *mut ::std::ffi::c_void {
             static LIBRARY: ::std::sync::LazyLock<$crate::Library> = ::std::sync::LazyLock::new(|| $library);
             // SAFETY: the caller's promise.
-            unsafe { $crate::create_factories(&LIBRARY, name, base, logger, factories, capacity, count) }
+            unsafe { $crate::create_factories(::std::sync::LazyLock::force(&LIBRARY), name, base, logger, factories, capacity, count) }
         }
 
         /// Releases the factory of the library.

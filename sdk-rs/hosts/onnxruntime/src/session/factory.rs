@@ -1,7 +1,7 @@
 //! The factory of a library: its devices, and the providers for them.
 
 use std::ffi::{CStr, CString};
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 
 use tenon::device::DeviceId;
 
@@ -31,8 +31,7 @@ pub(crate) struct LibraryFactory {
 }
 
 impl LibraryFactory {
-    pub(crate) fn new(library: &'static LazyLock<Library>, host: Host) -> Result<Self> {
-        let library: &'static Library = library;
+    pub(crate) fn new(library: &'static Library, host: Host) -> Result<Self> {
         let count = library.device.get_device_count().map_err(reported)?;
         if count == 0 {
             return Err(Error::invalid("there is no device"));

@@ -1,0 +1,60 @@
+"""Providers of other devices: the example in C, whose addresses the host cannot read, and the one in Rust.
+
+They are the libraries that PaddlePaddle loads in its tests. Each runs in a program of its own, because a crash must not end
+the tests. `TENON_EXAMPLES` names the folder with them.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+PROGRAM = """
+import sys
+import numpy, onnxruntime
+from onnx import helper
+import provider
+
+library, provider.PROVIDER, wanted = sys.argv[1:]
+onnxruntime.register_execution_provider_library("vendor", library)
+(device,) = provider.devices()
+assert device.ep_metadata["version"] == "0.1.0"
+x = provider.random(1, 3, 8, 8)
+nodes = [
+    helper.make_node("Conv", ["x", "w"], ["c"], pads=[1] * 4),
+    helper.make_node("Relu", ["c"], ["r"]),
+    helper.make_node("Add", ["r", "r"], ["a"]),
+    helper.make_node("Softmax", ["a"], ["s"]),
+    helper.make_node("Mul", ["s", "a"], ["y"]),
+]
+model = provider.model(nodes, {"x": x}, ["y"], {"w": provider.random(4, 3, 3, 3)})
+expected = provider.session(model, on_device=False).run(None, {"x": x})[0]
+for optimised in (False, True):
+    session = provider.session(model, optimised=optimised)
+    for _ in range(20):
+        result = session.run(None, {"x": x})[0]
+        numpy.testing.assert_allclose(result, expected, rtol=1e-5, atol=1e-6)
+    parts = session.get_provider_graph_assignment_info()
+    taken = [node.op_type for part in parts if part.ep_name == provider.PROVIDER for node in part.get_nodes()]
+    assert " ".join(taken) == wanted, taken
+del session, parts
+onnxruntime.unregister_execution_provider_library("vendor")
+"""
+
+
+@pytest.mark.parametrize(
+    ("library", "name", "taken"),
+    [
+        ("c_operators/libc_operators.so", "CNpuExecutionProvider", "Conv Relu Add"),
+        ("operators/libexample_rust_operators.so", "MyNpuExecutionProvider", "Relu Add"),
+    ],
+)
+def test_library_for_paddle_runs_here_too(library: str, name: str, taken: str) -> None:
+    path = Path(os.environ["TENON_EXAMPLES"]) / library
+    command = [sys.executable, "-c", PROGRAM, str(path), name, taken]
+    ran = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    assert ran.returncode == 0, ran.stderr[-3000:]
