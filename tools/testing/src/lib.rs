@@ -1,5 +1,6 @@
-//! Shared by the tests and benchmarks of this workspace: stub devices, programs, named pipes, and the list of skipped tests.
+//! Shared by the tests and benchmarks of this workspace: stub devices, programs, layouts of headers, named pipes, and the list of skipped tests.
 
+pub mod layout;
 mod left_out;
 mod pipe;
 mod processor;

@@ -206,8 +206,10 @@ mod tests {
 
     use super::*;
 
+    const MEMORY: usize = 1 << 26;
+
     fn cpu() -> &'static Cpu {
-        Box::leak(Box::new(Cpu::with_config(Config { devices: 1, memory: 1 << 20, threads: 2 })))
+        Box::leak(Box::new(Cpu::with_config(Config { devices: 1, memory: MEMORY, threads: 2 })))
     }
 
     #[test]
@@ -225,7 +227,9 @@ mod tests {
         let id = DeviceId(0);
         let pool = Pool::new(cpu, id);
         let [one, other] = [(); 2].map(|()| cpu.create_stream(id).unwrap());
-        [one, other].map(|stream| pool.add_stream(stream));
+        for stream in [one, other] {
+            pool.add_stream(stream);
+        }
         let (begin, wait) = std::sync::mpsc::channel::<()>();
         let block = pool.allocate(1000, Owner::Stream(one)).unwrap();
         cpu.launch_kernel(id, one, "wait", move || wait.recv().map_err(|error| error.to_string())).unwrap();
@@ -247,14 +251,17 @@ mod tests {
 
     #[test]
     fn free_blocks_are_returned_when_memory_runs_out() {
-        let pool = Pool::new(cpu(), DeviceId(0));
-        let half = pool.allocate(1 << 19, Owner::Anyone).unwrap();
+        let cpu = cpu();
+        let total = cpu.device_memory_stats(DeviceId(0)).unwrap().total;
+        let pool = Pool::new(cpu, DeviceId(0));
+        let half = pool.allocate(total / 2, Owner::Anyone).unwrap();
         pool.free(half);
-        let whole = pool.allocate(1 << 20, Owner::Anyone).unwrap();
-        assert!(pool.allocate(1 << 19, Owner::Anyone).is_err());
-        pool.free(whole);
+        let most = pool.allocate(total / 4 * 3, Owner::Anyone).unwrap();
+        assert_eq!(pool.figures().total, total / 4 * 3, "the free block was returned");
+        assert!(pool.allocate(total / 2, Owner::Anyone).is_err());
+        pool.free(most);
         let figures = pool.figures();
-        assert_eq!((figures.used, figures.most_used, figures.total), (0, 1 << 20, 1 << 20));
+        assert_eq!((figures.used, figures.most_used), (0, total / 4 * 3));
         pool.shrink();
         assert_eq!(pool.figures().total, 0);
     }
