@@ -236,3 +236,32 @@ except Exception as refusal:
     command = [sys.executable, "-c", program]
     ran = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
     assert "needs ONNX Runtime 1.24 or newer, and this is 1.23.2" in ran.stdout
+
+
+OUT_OF_MEMORY = """
+import numpy, onnxruntime
+from onnx import helper
+import provider
+
+onnxruntime.set_default_logger_severity(4)
+onnxruntime.register_execution_provider_library("tenon", str(provider.library()))
+node = helper.make_node("Expand", ["x", "dims"], ["y"])
+inputs = {"x": provider.random(1), "dims": numpy.array([8])}
+session = provider.session(provider.model([node], inputs, ["y"]))
+for size in (8, 1 << 24, 8, 1 << 24, 1 << 20):
+    try:
+        (y,) = session.run(None, {**inputs, "dims": numpy.array([size])})
+        assert y.shape == (size,)
+        print(size)
+    except Exception as failure:
+        print(failure)
+"""
+
+
+def test_run_after_one_that_was_out_of_memory_works() -> None:
+    environment = {**os.environ, "TENON_CPU_MEMORY": "32MiB", "TENON_ONNXRUNTIME_MEMORY": "device"}
+    command = [sys.executable, "-c", OUT_OF_MEMORY]
+    ran = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
+    lines = [line for line in ran.stdout.splitlines() if line]
+    assert [line for line in lines if line.isdigit()] == ["8", "8", str(1 << 20)]
+    assert len(lines) >= 5 and "Expand" in ran.stdout

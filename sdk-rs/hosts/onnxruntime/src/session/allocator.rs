@@ -99,11 +99,11 @@ impl Allocator for PinnedMemory {
     fn allocate(&self, size: usize) -> AnyPtr {
         let size = size.max(1);
         match self.device.library.device.host_memory_allocate(self.device.id, size) {
-            Ok(memory) => {
+            Ok(memory) if !memory.is_null() => {
                 self.sizes.lock().insert(memory.addr(), size);
                 AnyPtr::from_ptr(memory.as_ptr())
             }
-            Err(_) => AnyPtr::NULL,
+            _ => AnyPtr::NULL,
         }
     }
 

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::sync::MutexGuard;
 
 use tenon::DevicePtr;
-use tenon::device::{Device, DeviceId, Result, Stream};
+use tenon::device::{Device, DeviceId, Error, Result, Status, Stream};
 use tenon::support::Mutex;
 
 /// The work that may use a block.
@@ -137,15 +137,26 @@ impl Pool {
 
     /// Allocates memory of the device.
     fn request(&self, blocks: &mut Blocks, size: usize) -> Result<DevicePtr> {
-        let allocated = self.device.device_memory_allocate(self.id, size).or_else(|error| {
+        let mut block = self.device.device_memory_allocate(self.id, size);
+        if !matches!(block, Ok(block) if !block.is_null()) {
             // The work of streams may be all that keeps free blocks from being used.
             self.device.synchronize_device(self.id)?;
             blocks.release(|_| true);
-            if self.trim(blocks) { self.device.device_memory_allocate(self.id, size) } else { Err(error) }
-        })?;
+            if self.trim(blocks) {
+                block = self.device.device_memory_allocate(self.id, size);
+            }
+        }
+        let block = block?;
+        // A device that has no memory left succeeds with null.
+        if block.is_null() {
+            return Err(Error::new(
+                Status::INTERNAL_ERROR,
+                format!("the device has no {size} bytes of memory left"),
+            ));
+        }
         blocks.figures.device_allocations += 1;
         blocks.figures.total += size;
-        Ok(allocated)
+        Ok(block)
     }
 
     /// Returns the free blocks of nobody to the device. Returns true if there were any.
