@@ -1,7 +1,8 @@
 """Measures models on the device and on ONNX Runtime's CPU provider.
 
-Each runs in a process of its own, and they take turns. The table has the median time of a run, the ratio of both, the time
-to make a session, and the most memory of each process.
+Each runs in a process of its own, and they take turns. The table has the median time of a run, and
+ratios of the device to the CPU provider: of that time, of the time to make a session, and of the
+most memory of the process.
 """
 
 from __future__ import annotations
@@ -14,12 +15,11 @@ import statistics
 import subprocess
 import sys
 import time
+from pathlib import Path
 from typing import IO, Any
 
 import numpy
 import onnxruntime
-from onnx import helper
-
 import provider
 from models import MODELS, Builder, Made
 
@@ -68,7 +68,11 @@ class Worker:
 
     def __init__(self, name: str, batch: int, threads: int, on_device: bool) -> None:
         task = [name, str(batch), str(threads), str(int(on_device))]
-        environment = {**os.environ, "TENON_CPU_THREADS": str(threads), "OMP_NUM_THREADS": str(threads)}
+        environment = {
+            **os.environ,
+            "TENON_CPU_THREADS": str(threads),
+            "OMP_NUM_THREADS": str(threads),
+        }
         self.process = subprocess.Popen(
             [sys.executable, __file__, "--work", *task],
             stdin=subprocess.PIPE,
@@ -108,7 +112,7 @@ def compare(name: str, batch: int, threads: int, rounds: int) -> dict[str, Any]:
     count = max(1, int(0.2 / once))
     times: list[list[float]] = [[], []]
     for _ in range(rounds):
-        for worker, seconds in zip(workers, times):
+        for worker, seconds in zip(workers, times, strict=True):
             seconds.append(worker.run(count) / count)
     host, device = (statistics.median(seconds) for seconds in times)
     created = [worker.created for worker in workers]
@@ -122,6 +126,18 @@ def compare(name: str, batch: int, threads: int, rounds: int) -> dict[str, Any]:
     }
 
 
+BEGIN, END = "<!-- begin: bench onnxruntime -->", "<!-- end: bench onnxruntime -->"
+
+
+def replaced(page: str, content: str) -> str:
+    """Returns a page with other content between its two markers."""
+    before, first, rest = page.partition(BEGIN)
+    _, last, after = rest.partition(END)
+    if not first or not last:
+        raise SystemExit(f"the page lacks the lines {BEGIN} and {END}")
+    return f"{before}{first}\n\n{content}\n\n{last}{after}"
+
+
 def main() -> None:
     """Prints the table."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -129,28 +145,37 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=7, help="rounds of each measurement")
     parser.add_argument("--threads", type=int, nargs="*", default=[1, 2], help="numbers of threads")
     parser.add_argument("--batches", type=int, nargs="*", default=[1, 16], help="sizes of a batch")
+    parser.add_argument("--page", type=Path, help="page with markers for the table")
     parser.add_argument("--work", nargs=4, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.work:
         name, batch, threads, on_device = options.work
         work(name, int(batch), int(threads), on_device == "1")
         return
-    print(f"ONNX Runtime {onnxruntime.__version__}, opset {helper.make_opsetid('', 18).version}\n")
-    print("| Model | Batch | Threads | CPU provider | Device | Ratio | Session | Memory |")
-    print("|---|--:|--:|--:|--:|--:|--:|--:|")
+    lines = [
+        "| Model | Batch | Threads | CPU provider | Device | Ratio | Session | Memory |",
+        "|---|--:|--:|--:|--:|--:|--:|--:|",
+    ]
     ratios = []
     for name in options.models or ALL:
         for batch in options.batches:
             for threads in options.threads:
                 row = compare(name, batch, threads, options.rounds)
                 ratios.append(row["ratio"])
-                print(
-                    f"| {name} | {batch} | {threads} | {1e6 * row['host']:.0f} µs "
-                    f"| {1e6 * row['device']:.0f} µs | {row['ratio']:.2f} | {row['session']:.2f} "
-                    f"| {row['memory']:.2f} |",
-                    flush=True,
-                )
-    print(f"\nGeometric mean of the ratios: {statistics.geometric_mean(ratios):.2f}")
+                times = " | ".join(f"{1e6 * row[key]:.0f} µs" for key in ("host", "device"))
+                of = " | ".join(f"{row[key]:.2f}" for key in ("ratio", "session", "memory"))
+                lines.append(f"| `{name}` | {batch} | {threads} | {times} | {of} |")
+                print(lines[-1], flush=True)
+    engine = os.environ.get("TENON_DNNL", "")
+    said = (
+        f"ONNX Runtime {onnxruntime.__version__}, {os.cpu_count()} cores, "
+        f"{'oneDNN' if engine else 'without oneDNN'}, median of {options.rounds} rounds. "
+        f"Geometric mean of the ratios: {statistics.geometric_mean(ratios):.2f}."
+    )
+    content = "\n".join([said, "", *lines])
+    print(content)
+    if options.page:
+        options.page.write_text(replaced(options.page.read_text(), content))
 
 
 if __name__ == "__main__":

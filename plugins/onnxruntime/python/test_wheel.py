@@ -1,6 +1,7 @@
 """The wheel: what is in it, that pip installs it, and that the README's lines run with it.
 
-`TENON_WHEEL` names it, and `TENON_ONNXRUNTIME` a folder with ONNX Runtime. The tests of the build hook are in `sdk-py/tests`.
+`TENON_WHEEL` names it, and `TENON_ONNXRUNTIME` a folder with ONNX Runtime. The tests of the build
+hook are in `sdk-py/tests`.
 """
 
 from __future__ import annotations

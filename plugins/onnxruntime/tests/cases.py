@@ -1,7 +1,7 @@
 """Runs ONNX's own cases of operators, and prints a line of JSON for each.
 
-The arguments are the path of the library, `device` or `host` (ONNX Runtime's CPU provider), and names of cases, or none for
-all. It is a program of its own, because a crash must not end the tests.
+The arguments are the path of the library, `device` or `host` (ONNX Runtime's CPU provider), and
+names of cases, or none for all. It is a program of its own, because a crash must not end the tests.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def matches(outputs: list[Any], expected: list[Any], rtol: float, atol: float) -
     """Compares outputs as ONNX's own runner does; returns the difference."""
     if len(outputs) != len(expected):
         return f"{len(outputs)} outputs"
-    for output, wanted in zip(outputs, expected):
+    for output, wanted in zip(outputs, expected, strict=True):
         if isinstance(wanted, list):
             if reason := matches(output, wanted, rtol, atol):
                 return reason
@@ -68,7 +68,7 @@ def run(case: Any, device: Any | None) -> tuple[str, Any]:
     names = [value.name for value in session.get_inputs()]
     for inputs, expected in case.data_sets:
         try:
-            outputs = session.run(None, dict(zip(names, inputs)))
+            outputs = session.run(None, dict(zip(names, inputs, strict=False)))
         except Exception as error:
             return f"run: {error}", session
         if reason := matches(outputs, list(expected), case.rtol, case.atol):
@@ -77,7 +77,7 @@ def run(case: Any, device: Any | None) -> tuple[str, Any]:
 
 
 def nodes_on_device(session: Any) -> tuple[list[str], list[str]]:
-    """Returns the operators on the device, and those elsewhere; none if the release does not tell."""
+    """Returns the operators on the device, and those elsewhere."""
     on: list[str] = []
     off: list[str] = []
     if session is None or not hasattr(session, "get_provider_graph_assignment_info"):
@@ -96,7 +96,9 @@ def main() -> None:
     device = None
     if target == "device":
         onnxruntime.register_execution_provider_library("tenon", library)
-        device = next(device for device in onnxruntime.get_ep_devices() if device.ep_name == PROVIDER)
+        device = next(
+            device for device in onnxruntime.get_ep_devices() if device.ep_name == PROVIDER
+        )
     for case in node_cases.collect_testcases(None):
         if names and case.name not in names:
             continue

@@ -31,7 +31,7 @@ class Builder:
         return name
 
     def weight(self, *shape: int, scale: float | None = None) -> str:
-        """Adds random weights, by default as large as keeps the variance of what they are multiplied with."""
+        """Adds random weights, by default so large that a product keeps the variance."""
         fan = max(1, int(numpy.prod(shape[1:])) if len(shape) > 2 else shape[0])
         values = self.generator.standard_normal(shape) * (scale or fan**-0.5)
         return self.constant(values.astype(numpy.float32))
@@ -152,7 +152,16 @@ def resnet(batch: int) -> Made:
     x = b.node("Relu", b.norm(x, 64))
     x = b.node("MaxPool", x, kernel_shape=[3, 3], strides=[2, 2], pads=[1] * 4)
     channels = 64
-    for out, stride in [(64, 1), (64, 1), (128, 2), (128, 1), (256, 2), (256, 1), (512, 2), (512, 1)]:
+    for out, stride in [
+        (64, 1),
+        (64, 1),
+        (128, 2),
+        (128, 1),
+        (256, 2),
+        (256, 1),
+        (512, 2),
+        (512, 1),
+    ]:
         strides = [stride, stride]
         h = b.node("Relu", b.norm(b.conv(x, out, channels, 3, strides=strides), out))
         h = b.norm(b.conv(h, out, out, 3), out)

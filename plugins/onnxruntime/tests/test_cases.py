@@ -1,4 +1,4 @@
-"""ONNX's own cases of operators: what the CPU provider of the release passes, the device passes too.
+"""ONNX's own cases of operators: the device passes what the CPU provider of the release passes.
 
 They run in programs of their own, so that a crash names its case.
 """
@@ -8,11 +8,11 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-import tomllib
 from pathlib import Path
 from typing import Any
 
 import pytest
+import tomllib
 
 import provider
 
@@ -25,7 +25,9 @@ def run(target: str) -> dict[str, Any]:
     ran = subprocess.run(command, capture_output=True, text=True, check=False, timeout=900)
     lines = [json.loads(line) for line in ran.stdout.splitlines()]
     last = lines[-1].get("begins") if lines else None
-    assert ran.returncode == 0 and last is None, f"the program ended in {last}: {ran.stderr[-2000:]}"
+    assert ran.returncode == 0 and last is None, (
+        f"the program ended in {last}: {ran.stderr[-2000:]}"
+    )
     return {line["case"]: line for line in lines if "case" in line}
 
 

@@ -65,7 +65,9 @@ def test_types_are_those_of_the_schema(node: Any) -> None:
         used = {parameter.type_str for parameter in [*schema.inputs, *schema.outputs]}
         version = f"{schema.name} {schema.since_version}"
         assert set(node["types"]) <= set(constraints), version
-        taken = {name: {kind for of in sets for kind in SETS[of]} for name, sets in node["types"].items()}
+        taken = {
+            name: {kind for of in sets for kind in SETS[of]} for name, sets in node["types"].items()
+        }
         for name in used & set(constraints):
             # Without an entry the host takes nodes of any type for it.
             open_types = constraints[name] - {"bool", "int64", "int32", "float"}

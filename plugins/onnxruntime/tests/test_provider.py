@@ -52,7 +52,7 @@ def test_nodes_without_kernels_run_on_the_host_between_those_of_the_device() -> 
         helper.make_node("HannWindow", ["n"], ["w"]),
         helper.make_node("Mul", ["s", "w"], ["y"]),
     ]
-    inputs = {"a": random(5), "n": numpy.array(5, numpy.int64)}
+    inputs: dict[str, Array] = {"a": random(5), "n": numpy.array(5, numpy.int64)}
     of_test = model(nodes, inputs, ["y"])
     expected = session(of_test, on_device=False).run(None, inputs)[0]
     numpy.testing.assert_allclose(session(of_test).run(None, inputs)[0], expected, rtol=1e-6)

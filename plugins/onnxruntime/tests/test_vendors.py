@@ -1,7 +1,7 @@
-"""Providers of other devices: the example in C, whose addresses the host cannot read, and the one in Rust.
+"""Providers of other devices: the examples in C and Rust, whose addresses the host cannot read.
 
-They are the libraries that PaddlePaddle loads in its tests. Each runs in a program of its own, because a crash must not end
-the tests. `TENON_EXAMPLES` names the folder with them.
+They are the libraries that PaddlePaddle loads in its tests. Each runs in a program of its own,
+because a crash must not end the tests. `TENON_EXAMPLES` names the folder with them.
 """
 
 from __future__ import annotations
@@ -39,9 +39,10 @@ for optimised in (False, True):
         result = session.run(None, {"x": x})[0]
         numpy.testing.assert_allclose(result, expected, rtol=1e-5, atol=1e-6)
     parts = session.get_provider_graph_assignment_info()
-    taken = [node.op_type for part in parts if part.ep_name == provider.PROVIDER for node in part.get_nodes()]
+    own = [part for part in parts if part.ep_name == provider.PROVIDER]
+    taken = [node.op_type for part in own for node in part.get_nodes()]
     assert " ".join(taken) == wanted, taken
-del session, parts
+del session, parts, own
 onnxruntime.unregister_execution_provider_library("vendor")
 """
 

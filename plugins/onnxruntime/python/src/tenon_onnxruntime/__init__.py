@@ -1,6 +1,7 @@
 """The library of the CPU device as an execution provider of ONNX Runtime.
 
-A program passes the path to `onnxruntime.register_execution_provider_library`, and selects devices by the name.
+A program passes the path to `onnxruntime.register_execution_provider_library`, and selects devices
+by the name.
 """
 
 from __future__ import annotations
