@@ -109,7 +109,7 @@ impl TensorRef<'_> {
 
     /// Returns a view with at least one dimension, so that there is a dimension 0.
     pub fn with_a_dimension(&self) -> Result<Self> {
-        if self.dims().len() == 0 { self.unsqueezed(0) } else { Ok(self.clone()) }
+        if self.dims().is_empty() { self.unsqueezed(0) } else { Ok(self.clone()) }
     }
 
     /// Returns a view with a different shape and the same number of elements, if the tensor is contiguous.

@@ -81,8 +81,10 @@ fn release(context: Context, function: &Function, released: ParamId) -> TokenStr
         _ => quote!(::tenon::support::release_object::<_, dyn #kind>(#text, #name)),
     };
     quote! {
-        __comment!("SAFETY: the host gives the object up, and no thread uses it.");
-        let __body = || -> Result<()> { unsafe { #release } };
+        let __body = || -> Result<()> {
+            __comment!("SAFETY: the host gives the object up, and no thread uses it.");
+            unsafe { #release }
+        };
     }
 }
 

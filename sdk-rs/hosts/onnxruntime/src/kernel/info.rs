@@ -86,8 +86,8 @@ impl Info {
     pub(crate) fn float(&self, name: &str) -> Option<f64> {
         let name = CString::new(name).ok()?;
         match self.source {
-            // SAFETY: as for integers.
             Source::Kernel(info) => {
+                // SAFETY: as for integers.
                 unsafe { self.runtime.attribute_float(info, name.as_ptr()) }.ok().map(f64::from)
             }
             Source::Node(node) => {

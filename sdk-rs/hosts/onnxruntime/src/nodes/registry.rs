@@ -20,7 +20,7 @@ pub(crate) struct Registry {
     host: Host,
     handle: KernelRegistry,
     /// The state of each kernel, whose address the host has.
-    _entries: Vec<Box<Entry>>,
+    entries: Vec<Entry>,
 }
 
 // SAFETY: the host's registry is read after it was filled.
@@ -42,9 +42,11 @@ impl Registry {
         let host = device.host;
         // SAFETY: the host's own function.
         let handle = unsafe { host.ep.create_kernel_registry() }?;
-        let mut registry = Self { host, handle, _entries: Vec::new() };
-        for node in list::all() {
-            registry.add(device, node)?;
+        let entry = |node| Entry { node, host, device: Arc::downgrade(device) };
+        // Their addresses stay as they are.
+        let registry = Self { host, handle, entries: list::all().map(entry).collect() };
+        for entry in &registry.entries {
+            registry.add(device, entry)?;
         }
         Ok(registry)
     }
@@ -54,23 +56,20 @@ impl Registry {
     }
 
     /// Adds a kernel, if the device has its methods for a type.
-    fn add(&mut self, device: &Arc<DeviceState>, node: &'static Node) -> Result<()> {
+    fn add(&self, device: &DeviceState, entry: &Entry) -> Result<()> {
         let Host { ep, .. } = self.host;
         // SAFETY: the host's own functions with their own objects. The definition is copied, and the entry lives as long
         // as the registry.
         unsafe {
             let builder = ep.create_kernel_def_builder()?;
-            let defined = self.define(device, node, builder);
+            let defined = self.define(device, entry.node, builder);
             ep.release_kernel_def_builder(builder)?;
             let Some(definition) = defined? else { return Ok(()) };
-            let entry = Box::new(Entry { node, host: self.host, device: Arc::downgrade(device) });
             let state = (&raw const *entry).cast_mut().cast::<c_void>();
             let added = ep.add_kernel(self.handle, definition, Some(create_kernel), state);
             ep.release_kernel_def(definition)?;
-            added?;
-            self._entries.push(entry);
+            added
         }
-        Ok(())
     }
 
     /// Defines the nodes that a kernel computes; `None` if the device accepts no type of them.

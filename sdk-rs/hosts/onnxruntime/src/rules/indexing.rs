@@ -179,8 +179,8 @@ pub(crate) fn scatter_nd(info: &Info) -> Result<Compute> {
         let indices = rows_from_start(call, &indices, lengths)?.reshaped(&[rows, depth])?;
         check_rows(call, &indices, lengths)?;
         let mut place = indices.selected(1, 0)?;
-        for axis in 1..depth {
-            let len = call.filled(DataType::INT64, &[], lengths[axis] as f64)?;
+        for (axis, len) in lengths.iter().enumerate().skip(1) {
+            let len = call.filled(DataType::INT64, &[], *len as f64)?;
             let before = call
                 .binary(&place, &len, |operators, launch, out, a, b| operators.multiply(launch, out, a, b))?;
             let next = indices.selected(1, axis)?;
@@ -322,9 +322,10 @@ pub(crate) fn reverse_sequence(info: &Info) -> Result<Compute> {
             return Ok(());
         }
         let place = |step: i64, len: i64| if step < len { len - 1 - step } else { step };
-        let places: Vec<i64> = match time < batch {
-            true => (0..steps).flat_map(|step| lengths.iter().map(move |len| place(step, *len))).collect(),
-            false => lengths.iter().flat_map(|len| (0..steps).map(move |step| place(step, *len))).collect(),
+        let places: Vec<i64> = if time < batch {
+            (0..steps).flat_map(|step| lengths.iter().map(move |len| place(step, *len))).collect()
+        } else {
+            lengths.iter().flat_map(|len| (0..steps).map(move |step| place(step, *len))).collect()
         };
         let mut shape = vec![1; dims.len()];
         (shape[time], shape[batch]) = (dims[time], dims[batch]);

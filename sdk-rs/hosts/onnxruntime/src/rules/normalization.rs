@@ -272,9 +272,10 @@ pub(crate) fn lp_normalization(info: &Info) -> Result<Compute> {
         let sum = reduced(call, &parts, &[x.dimension(axis)? as i64], |operators, launch, out, x, with| {
             operators.sum(launch, out, x, with)
         })?;
-        let norm = match is_absolute {
-            true => sum,
-            false => call.unary(&sum, |operators, launch, out, x| operators.sqrt(launch, out, x))?,
+        let norm = if is_absolute {
+            sum
+        } else {
+            call.unary(&sum, |operators, launch, out, x| operators.sqrt(launch, out, x))?
         };
         let zero = call.filled(x.data_type(), &[], 0.0)?;
         let is_zero =

@@ -85,8 +85,8 @@ pub(super) unsafe extern "C-unwind" fn release_provider(
     factory: *mut ffi::OrtEpFactory,
     provider: *mut ffi::OrtEp,
 ) {
-    // SAFETY: the host gives the object up, and no thread uses it.
     let __body = || -> Result<()> {
+        // SAFETY: the host gives the object up, and no thread uses it.
         unsafe { tenon::support::release_object::<_, dyn Provider>("provider", provider) }
     };
     tenon::support::call_value("release_provider", (), __body)
@@ -158,8 +158,8 @@ pub(super) unsafe extern "C-unwind" fn release_allocator(
     factory: *mut ffi::OrtEpFactory,
     allocator: *mut ffi::OrtAllocator,
 ) {
-    // SAFETY: the host gives the object up, and no thread uses it.
     let __body = || -> Result<()> {
+        // SAFETY: the host gives the object up, and no thread uses it.
         unsafe { tenon::support::release_object::<_, dyn Allocator>("allocator", allocator) }
     };
     tenon::support::call_value("release_allocator", (), __body)
@@ -378,8 +378,8 @@ pub(super) unsafe extern "C-unwind" fn release_computations(
     computations: *const *mut ffi::OrtNodeComputeInfo,
     count: usize,
 ) {
-    // SAFETY: the host gives the object up, and no thread uses it.
     let __body = || -> Result<()> {
+        // SAFETY: the host gives the object up, and no thread uses it.
         unsafe {
             let __count = tenon::support::count("computations", count)?;
             tenon::support::release_objects::<_, dyn Computation>("computations", computations, __count)
@@ -726,9 +726,10 @@ pub(super) unsafe extern "C-unwind" fn compute_node(
 }
 
 pub(super) unsafe extern "C-unwind" fn release_kernel(kernel: *mut ffi::OrtKernelImpl) {
-    // SAFETY: the host gives the object up, and no thread uses it.
-    let __body =
-        || -> Result<()> { unsafe { tenon::support::release_object::<_, dyn Kernel>("kernel", kernel) } };
+    let __body = || -> Result<()> {
+        // SAFETY: the host gives the object up, and no thread uses it.
+        unsafe { tenon::support::release_object::<_, dyn Kernel>("kernel", kernel) }
+    };
     tenon::support::call_value("release_kernel", (), __body)
 }
 
@@ -916,8 +917,8 @@ pub(super) unsafe extern "C-unwind" fn shrink(
 }
 
 pub(super) unsafe extern "C-unwind" fn release_data_transfer(data_transfer: *mut ffi::OrtDataTransferImpl) {
-    // SAFETY: the host gives the object up, and no thread uses it.
     let __body = || -> Result<()> {
+        // SAFETY: the host gives the object up, and no thread uses it.
         unsafe { tenon::support::release_object::<_, dyn DataTransfer>("data_transfer", data_transfer) }
     };
     tenon::support::call_value("release_data_transfer", (), __body)
@@ -964,9 +965,10 @@ pub(super) unsafe extern "C-unwind" fn copy_tensors(
 }
 
 pub(super) unsafe extern "C-unwind" fn release_stream(stream: *mut ffi::OrtSyncStreamImpl) {
-    // SAFETY: the host gives the object up, and no thread uses it.
-    let __body =
-        || -> Result<()> { unsafe { tenon::support::release_object::<_, dyn Stream>("stream", stream) } };
+    let __body = || -> Result<()> {
+        // SAFETY: the host gives the object up, and no thread uses it.
+        unsafe { tenon::support::release_object::<_, dyn Stream>("stream", stream) }
+    };
     tenon::support::call_value("release_stream", (), __body)
 }
 
@@ -1024,8 +1026,8 @@ pub(super) unsafe extern "C-unwind" fn session_run_ends(
 }
 
 pub(super) unsafe extern "C-unwind" fn release_notification(notification: *mut ffi::OrtSyncNotificationImpl) {
-    // SAFETY: the host gives the object up, and no thread uses it.
     let __body = || -> Result<()> {
+        // SAFETY: the host gives the object up, and no thread uses it.
         unsafe { tenon::support::release_object::<_, dyn Notification>("notification", notification) }
     };
     tenon::support::call_value("release_notification", (), __body)
