@@ -10,6 +10,7 @@ use tenon_operators::{TensorMut, TensorRef};
 use super::elementwise::scaled;
 use super::products::shifted;
 use super::shapes::lengths;
+use super::unary;
 use crate::kernel::{Call, Compute, Info};
 
 /// The windows of a convolution or a pooling, as a node states them.
@@ -524,7 +525,7 @@ pub(crate) fn lp_pool(info: &Info) -> Result<Compute> {
         if out.is_empty() {
             return Ok(());
         }
-        let absolute = call.unary(&x, |operators, launch, out, x| operators.abs(launch, out, x))?;
+        let absolute = call.unary(&x, unary!(abs))?;
         let powers =
             call.unary(&absolute, |operators, launch, out, x| operators.pow(launch, out, x, p as f64))?;
         let mut average = call.temporary(x.data_type(), &dims)?;

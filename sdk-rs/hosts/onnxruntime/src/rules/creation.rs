@@ -4,6 +4,7 @@ use tenon::device::{DataType, Error, Result};
 use tenon_operators::attributes::Pad3dAttributes;
 use tenon_operators::{TensorMut, TensorRef};
 
+use super::binary;
 use super::shapes::{axes_of, lengths};
 use crate::kernel::{Call, Compute, Info};
 
@@ -178,9 +179,7 @@ pub(crate) fn one_hot(info: &Info) -> Result<Compute> {
             |first: i64| call.upload_integers(&shape, &(first..first + depth as i64).collect::<Vec<_>>());
         // Negative indices count from the end.
         let (places, from_end) = (list(0)?, list(-(depth as i64))?);
-        let equal = |places: &TensorRef<'_>| {
-            call.compare(&indices, places, |operators, launch, out, a, b| operators.equal(launch, out, a, b))
-        };
+        let equal = |places: &TensorRef<'_>| call.compare(&indices, places, binary!(equal));
         let (front, back) = (equal(&places)?, equal(&from_end)?);
         let (off, on) = (values.selected(0, 0)?, values.selected(0, 1)?);
         let mut first = call.temporary(out.data_type(), &dims)?;

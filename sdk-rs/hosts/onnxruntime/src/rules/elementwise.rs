@@ -4,6 +4,7 @@ use tenon::device::{DataType, Error, Result};
 use tenon_operators::attributes::ScaleAttributes;
 use tenon_operators::{Launch, Operators, TensorMut, TensorRef, broadcast};
 
+use super::binary;
 use crate::kernel::{Call, Compute, Info};
 
 /// Computes a method of some inputs, which are broadcast.
@@ -70,7 +71,7 @@ pub(crate) fn mean(_: &Info) -> Result<Compute> {
         let inputs = call.all_inputs()?;
         let mut out = output_of(call, &inputs.iter().collect::<Vec<_>>())?;
         let mut sum = call.temporary(out.data_type(), out.dims())?;
-        combine(call, &inputs, |operators, launch, out, a, b| operators.add(launch, out, a, b), &mut sum)?;
+        combine(call, &inputs, binary!(add), &mut sum)?;
         let sum = sum.into_input();
         let scale = inputs.len() as f64;
         call.run(|operators, launch| operators.div_scale(launch, &mut out, &sum, scale))
@@ -163,9 +164,7 @@ pub(crate) fn clip(_: &Info) -> Result<Compute> {
                 call.run(|operators, launch| operators.minimum(launch, &mut out, &x, &upper))
             }
             (Some(lower), Some(upper)) => {
-                let raised = call.binary(&x, &lower, |operators, launch, out, a, b| {
-                    operators.maximum(launch, out, a, b)
-                })?;
+                let raised = call.binary(&x, &lower, binary!(maximum))?;
                 call.run(|operators, launch| operators.minimum(launch, &mut out, &raised, &upper))
             }
         }
@@ -210,15 +209,11 @@ pub(crate) fn shrink(info: &Info) -> Result<Compute> {
         let x = call.input(0)?;
         let ty = x.data_type();
         let mut out = call.output(0, x.dims())?;
-        let is_above = call.compare(&x, &call.filled(ty, &[], limit)?, |operators, launch, out, a, b| {
-            operators.greater_than(launch, out, a, b)
-        })?;
-        let is_below = call.compare(&x, &call.filled(ty, &[], -limit)?, |operators, launch, out, a, b| {
-            operators.less_than(launch, out, a, b)
-        })?;
+        let is_above = call.compare(&x, &call.filled(ty, &[], limit)?, binary!(greater_than))?;
+        let is_below = call.compare(&x, &call.filled(ty, &[], -limit)?, binary!(less_than))?;
         let moved = |bias| {
             let bias = call.filled(ty, &[], bias)?;
-            call.binary(&x, &bias, |operators, launch, out, a, b| operators.add(launch, out, a, b))
+            call.binary(&x, &bias, binary!(add))
         };
         let (above, below) = (moved(-bias)?, moved(bias)?);
         let zero = call.filled(ty, x.dims(), 0.0)?;
@@ -251,9 +246,7 @@ fn sum_then_gelu(is_approximate: bool) -> Result<Compute> {
         let mut out = call.output(0, x.dims())?;
         let x = match call.optional(1)? {
             None => x,
-            Some(bias) => {
-                call.binary(&x, &bias, |operators, launch, out, a, b| operators.add(launch, out, a, b))?
-            }
+            Some(bias) => call.binary(&x, &bias, binary!(add))?,
         };
         call.run(|operators, launch| operators.gelu(launch, &mut out, &x, is_approximate))
     }))

@@ -2,6 +2,7 @@
 
 use tenon::device::Result;
 
+use super::binary;
 use super::normalization::layer_normalized;
 use crate::kernel::{Compute, Info};
 
@@ -10,8 +11,7 @@ pub(crate) fn skip_layer_normalization(info: &Info) -> Result<Compute> {
     let epsilon = info.float("epsilon").unwrap_or(1e-12);
     Ok(Box::new(move |call| {
         let (x, skip) = (call.input(0)?, call.input(1)?);
-        let add =
-            |a: &_, b: &_| call.binary(a, b, |operators, launch, out, a, b| operators.add(launch, out, a, b));
+        let add = |a: &_, b: &_| call.binary(a, b, binary!(add));
         let mut sum = add(&x, &skip)?;
         if let Some(bias) = call.optional(4)? {
             sum = add(&sum, &bias)?;

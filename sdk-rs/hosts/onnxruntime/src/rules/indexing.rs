@@ -4,6 +4,7 @@ use tenon::device::{DataType, Error, Result};
 use tenon_operators::attributes::PutAlongAxisAttributes;
 use tenon_operators::{TensorMut, TensorRef};
 
+use super::binary;
 use crate::kernel::{Call, Compute, Info};
 
 /// Selects the parts of a tensor at indices of a dimension.
@@ -52,12 +53,10 @@ fn rows_from_start<'c>(call: &'c Call<'_>, indices: &TensorRef<'c>, dims: &[usiz
         return Ok(indices);
     }
     let zero = call.filled(DataType::INT64, &[], 0.0)?;
-    let is_negative =
-        call.compare(&indices, &zero, |operators, launch, out, a, b| operators.less_than(launch, out, a, b))?;
+    let is_negative = call.compare(&indices, &zero, binary!(less_than))?;
     let lengths: Vec<i64> = dims.iter().map(|dim| *dim as i64).collect();
     let lengths = call.upload_integers(&[lengths.len()], &lengths)?;
-    let moved =
-        call.binary(&indices, &lengths, |operators, launch, out, a, b| operators.add(launch, out, a, b))?;
+    let moved = call.binary(&indices, &lengths, binary!(add))?;
     let mut out = call.temporary(DataType::INT64, indices.dims())?;
     call.run(|operators, launch| operators.select(launch, &mut out, &is_negative, &moved, &indices))?;
     Ok(out.into_input())
@@ -181,11 +180,9 @@ pub(crate) fn scatter_nd(info: &Info) -> Result<Compute> {
         let mut place = indices.selected(1, 0)?;
         for (axis, len) in lengths.iter().enumerate().skip(1) {
             let len = call.filled(DataType::INT64, &[], *len as f64)?;
-            let before = call
-                .binary(&place, &len, |operators, launch, out, a, b| operators.multiply(launch, out, a, b))?;
+            let before = call.binary(&place, &len, binary!(multiply))?;
             let next = indices.selected(1, axis)?;
-            place =
-                call.binary(&before, &next, |operators, launch, out, a, b| operators.add(launch, out, a, b))?;
+            place = call.binary(&before, &next, binary!(add))?;
         }
         let parts: usize = lengths.iter().product();
         let (x, updates) = (x.reshaped(&[parts, part])?, updates.reshaped(&[rows, part])?);
@@ -201,11 +198,8 @@ fn check_rows(call: &Call<'_>, indices: &TensorRef<'_>, lengths: &[usize]) -> Re
     let limits: Vec<i64> = lengths.iter().map(|len| *len as i64).collect();
     let limits = call.upload_integers(&[limits.len()], &limits)?;
     let zero = call.filled(DataType::INT64, &[], 0.0)?;
-    let below =
-        call.compare(indices, &zero, |operators, launch, out, a, b| operators.less_than(launch, out, a, b))?;
-    let above = call.compare(indices, &limits, |operators, launch, out, a, b| {
-        operators.greater_equal(launch, out, a, b)
-    })?;
+    let below = call.compare(indices, &zero, binary!(less_than))?;
+    let above = call.compare(indices, &limits, binary!(greater_equal))?;
     let mut wrong = call.temporary(DataType::BOOL, indices.dims())?;
     call.run(|operators, launch| operators.logical_or(launch, &mut wrong, &below, &above))?;
     if call.download(&wrong.into_input())?.contains(&1) {

@@ -15,3 +15,19 @@ pub(crate) mod recurrent;
 pub(crate) mod reduction;
 pub(crate) mod shapes;
 mod steps;
+
+/// A method of one tensor, as a function.
+macro_rules! unary {
+    ($method:ident) => {
+        |operators, launch, out, x| operators.$method(launch, out, x)
+    };
+}
+use unary;
+
+/// A method of two tensors, as a function.
+macro_rules! binary {
+    ($method:ident) => {
+        |operators, launch, out, a, b| operators.$method(launch, out, a, b)
+    };
+}
+use binary;

@@ -8,6 +8,7 @@ use tenon_operators::{Launch, Operators, TensorMut, TensorRef};
 
 use super::elementwise::scaled;
 use super::shapes::axes_of;
+use super::{binary, unary};
 use crate::kernel::{Call, Compute, Info};
 
 /// The version since which softmax has one dimension. Before, it has all from one on.
@@ -72,9 +73,7 @@ pub(crate) fn hardmax(info: &Info) -> Result<Compute> {
         dims.fill(1);
         dims[index] = len;
         let places = call.upload_integers(&dims, &places)?;
-        let chosen = call.compare(&largest.into_input(), &places, |operators, launch, out, a, b| {
-            operators.equal(launch, out, a, b)
-        })?;
+        let chosen = call.compare(&largest.into_input(), &places, binary!(equal))?;
         call.run(|operators, launch| operators.cast(launch, &mut out, &chosen))
     }))
 }
@@ -272,16 +271,10 @@ pub(crate) fn lp_normalization(info: &Info) -> Result<Compute> {
         let sum = reduced(call, &parts, &[x.dimension(axis)? as i64], |operators, launch, out, x, with| {
             operators.sum(launch, out, x, with)
         })?;
-        let norm = if is_absolute {
-            sum
-        } else {
-            call.unary(&sum, |operators, launch, out, x| operators.sqrt(launch, out, x))?
-        };
+        let norm = if is_absolute { sum } else { call.unary(&sum, unary!(sqrt))? };
         let zero = call.filled(x.data_type(), &[], 0.0)?;
-        let is_zero =
-            call.compare(&norm, &zero, |operators, launch, out, a, b| operators.equal(launch, out, a, b))?;
-        let quotient =
-            call.binary(&x, &norm, |operators, launch, out, a, b| operators.divide(launch, out, a, b))?;
+        let is_zero = call.compare(&norm, &zero, binary!(equal))?;
+        let quotient = call.binary(&x, &norm, binary!(divide))?;
         call.run(|operators, launch| operators.select(launch, &mut out, &is_zero, &zero, &quotient))
     }))
 }
@@ -299,11 +292,10 @@ pub(crate) fn mean_variance_normalization(info: &Info) -> Result<Compute> {
             reduced(call, x, &axes, |operators, launch, out, x, with| operators.mean(launch, out, x, with))
         };
         let average = mean_of(&x)?;
-        let centred =
-            call.binary(&x, &average, |operators, launch, out, a, b| operators.subtract(launch, out, a, b))?;
-        let squares = call.unary(&centred, |operators, launch, out, x| operators.square(launch, out, x))?;
+        let centred = call.binary(&x, &average, binary!(subtract))?;
+        let squares = call.unary(&centred, unary!(square))?;
         let variance = mean_of(&squares)?;
-        let deviation = call.unary(&variance, |operators, launch, out, x| operators.sqrt(launch, out, x))?;
+        let deviation = call.unary(&variance, unary!(sqrt))?;
         let mut divisor = call.temporary(x.data_type(), deviation.dims())?;
         scaled(call, &mut divisor, &deviation, 1.0, 1e-9)?;
         let divisor = divisor.into_input();
@@ -323,7 +315,7 @@ pub(crate) fn local_response(info: &Info) -> Result<Compute> {
         if out.is_empty() {
             return Ok(());
         }
-        let squares = call.unary(&x, |operators, launch, out, x| operators.square(launch, out, x))?;
+        let squares = call.unary(&x, unary!(square))?;
         let (before, behind) = ((size - 1) / 2, size / 2);
         let mut sum = call.temporary(x.data_type(), x.dims())?;
         call.write(&mut sum, &squares)?;

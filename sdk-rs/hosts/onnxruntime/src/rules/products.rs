@@ -3,6 +3,7 @@
 use tenon::device::{DataType, Error, Result};
 use tenon_operators::{TensorMut, TensorRef, broadcast};
 
+use super::binary;
 use super::elementwise::scaled;
 use crate::kernel::{Call, Compute, Info};
 
@@ -228,5 +229,5 @@ pub(crate) fn shifted<'t>(
     if is_by_row && zero.dims().len() == 1 && zero.len() > 1 {
         zero = zero.unsqueezed(1)?;
     }
-    call.binary(&wide, &zero, |operators, launch, out, a, b| operators.subtract(launch, out, a, b))
+    call.binary(&wide, &zero, binary!(subtract))
 }

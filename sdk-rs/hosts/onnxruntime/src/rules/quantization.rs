@@ -6,6 +6,7 @@ use tenon_operators::{TensorMut, TensorRef};
 
 use super::elementwise::{is_float, scaled};
 use super::products::{multiply, product_dims, shifted};
+use super::{binary, unary};
 use crate::kernel::{Call, Compute, Info};
 
 /// Returns a list of numbers for the indices of a dimension as a tensor that can be broadcast; a single number as it is.
@@ -50,8 +51,7 @@ fn store(
     let mut rounded = call.unary(x, |operators, launch, out, x| operators.round(launch, out, x, 0.0))?;
     if let Some(zero) = zero {
         let zero = call.cast(zero, x.data_type())?;
-        rounded =
-            call.binary(&rounded, &zero, |operators, launch, out, a, b| operators.add(launch, out, a, b))?;
+        rounded = call.binary(&rounded, &zero, binary!(add))?;
     }
     let limited =
         call.unary(&rounded, |operators, launch, out, x| operators.clip(launch, out, x, lower, upper))?;
@@ -74,8 +74,7 @@ pub(crate) fn quantize(info: &Info) -> Result<Compute> {
         let scale = along(&call.cast(&call.input(1)?, wide)?, x.dims(), axis)?;
         let zero = call.optional(2)?.map(|zero| along(&zero, x.dims(), axis)).transpose()?;
         let x = call.cast(&x, wide)?;
-        let quotient =
-            call.binary(&x, &scale, |operators, launch, out, a, b| operators.divide(launch, out, a, b))?;
+        let quotient = call.binary(&x, &scale, binary!(divide))?;
         store(call, &mut out, &quotient, zero.as_ref())
     }))
 }
@@ -113,22 +112,15 @@ pub(crate) fn dynamic_quantize(_: &Info) -> Result<Compute> {
         let (mut least, mut largest) = (call.temporary(ty, &[])?, call.temporary(ty, &[])?);
         call.run(|operators, launch| operators.min(launch, &mut least, &flat, &attributes))?;
         call.run(|operators, launch| operators.max(launch, &mut largest, &flat, &attributes))?;
-        let least = call.binary(&least.into_input(), &none, |operators, launch, out, a, b| {
-            operators.minimum(launch, out, a, b)
-        })?;
-        let largest = call.binary(&largest.into_input(), &none, |operators, launch, out, a, b| {
-            operators.maximum(launch, out, a, b)
-        })?;
-        let width = call
-            .binary(&largest, &least, |operators, launch, out, a, b| operators.subtract(launch, out, a, b))?;
+        let least = call.binary(&least.into_input(), &none, binary!(minimum))?;
+        let largest = call.binary(&largest.into_input(), &none, binary!(maximum))?;
+        let width = call.binary(&largest, &least, binary!(subtract))?;
         scaled(call, &mut scale, &width, 1.0 / 255.0, 0.0)?;
         let scale = scale.as_input();
-        let place =
-            call.binary(&least, &scale, |operators, launch, out, a, b| operators.divide(launch, out, a, b))?;
-        let place = call.unary(&place, |operators, launch, out, x| operators.negative(launch, out, x))?;
+        let place = call.binary(&least, &scale, binary!(divide))?;
+        let place = call.unary(&place, unary!(negative))?;
         store(call, &mut zero, &place, None)?;
-        let quotient =
-            call.binary(&x, &scale, |operators, launch, out, a, b| operators.divide(launch, out, a, b))?;
+        let quotient = call.binary(&x, &scale, binary!(divide))?;
         store(call, &mut out, &quotient, Some(&zero.as_input()))
     }))
 }
@@ -151,13 +143,9 @@ pub(crate) fn qlinear_matmul(_: &Info) -> Result<Compute> {
         if a_scale.dims().len() == 1 && a_scale.len() > 1 {
             a_scale = a_scale.unsqueezed(1)?;
         }
-        let scale = call.binary(&a_scale, &b_scale, |operators, launch, out, a, b| {
-            operators.multiply(launch, out, a, b)
-        })?;
-        let scale = call
-            .binary(&scale, &y_scale, |operators, launch, out, a, b| operators.divide(launch, out, a, b))?;
-        let product =
-            call.binary(&sum, &scale, |operators, launch, out, a, b| operators.multiply(launch, out, a, b))?;
+        let scale = call.binary(&a_scale, &b_scale, binary!(multiply))?;
+        let scale = call.binary(&scale, &y_scale, binary!(divide))?;
+        let product = call.binary(&sum, &scale, binary!(multiply))?;
         store(call, &mut out, &product, call.optional(7)?.as_ref())
     }))
 }
