@@ -35,7 +35,7 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Task {
-    /// Run all tests: generated files, Rust, C, Python, the book and PaddlePaddle; `--quick` runs a subset
+    /// Run all tests: generated files, Rust, C, Python, the book, PaddlePaddle and ONNX Runtime; `--quick` runs a subset
     Test(test::Options),
     /// Run one part of the tests in this process, for `test`
     #[command(hide = true)]
@@ -58,7 +58,7 @@ enum Task {
     Bare,
     /// Test the Python SDK only, with each installed Python from 3.9 to 3.13
     Python,
-    /// Build the wheels of the Python SDK and of the PaddlePaddle plugin in `dist/`
+    /// Build the wheels of the Python SDK and of the plugins for PaddlePaddle and ONNX Runtime in `dist/`
     Wheel(sdk::wheel::Options),
     /// Count the generated lines by folder, and the lines of Rust that are written by hand
     Lines(lines::Options),
