@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 import zipfile
@@ -43,14 +44,45 @@ def test_it_holds_the_library_and_the_package(wheel: Path) -> None:
         licences = [name for name in archive.namelist() if "/licenses/" in name]
         assert [Path(name).name for name in sorted(licences)] == ["LICENSE", "THIRD-PARTY.txt"]
         (metadata,) = (name for name in archive.namelist() if name.endswith("METADATA"))
-        assert "Requires-Dist" not in archive.read(metadata).decode()
+        required = re.findall("Requires-Dist: (.*)", archive.read(metadata).decode())
+        assert all("extra == 'onednn'" in line for line in required), required
     assert wheel.stat().st_size < 15_000_000
 
 
-def test_the_lines_of_the_readme_run(wheel: Path, tmp_path: Path) -> None:
-    site = tmp_path / "site"
+def installed(wheel: Path, site: Path) -> Path:
+    """Installs the wheel alone in a folder."""
     pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "install", "--no-index"]
     subprocess.run([*pip, "--quiet", "--target", str(site), str(wheel)], check=True)
+    return site
+
+
+@pytest.mark.parametrize(("variable", "is_loaded"), [("", True), ("off", False)])
+def test_onednn_of_the_extra_is_loaded(
+    wheel: Path, tmp_path: Path, variable: str, is_loaded: bool
+) -> None:
+    site = installed(wheel, tmp_path / "site")
+    # Any library will do, where pip would put the one of the package.
+    onednn = tmp_path / "site/lib/libdnnl.so.3"
+    onednn.parent.mkdir()
+    shutil.copy(site / LIBRARY, onednn)
+    (site / "onednn_cpu_gomp-1.0.dist-info").mkdir()
+    (site / "onednn_cpu_gomp-1.0.dist-info/METADATA").write_text(
+        "Metadata-Version: 2.1\nName: onednn-cpu-gomp\nVersion: 1.0\n"
+    )
+    (site / "onednn_cpu_gomp-1.0.dist-info/RECORD").write_text("lib/libdnnl.so.3,,\n")
+    program = "import tenon_onnxruntime as t; t.get_library_path(); print(open('/proc/self/maps').read())"
+    ran = subprocess.run(
+        [sys.executable, "-c", program],
+        check=True,
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(site), "TENON_DNNL": variable},
+    )
+    assert (str(onednn) in ran.stdout) == is_loaded
+
+
+def test_the_lines_of_the_readme_run(wheel: Path, tmp_path: Path) -> None:
+    site = installed(wheel, tmp_path / "site")
     readme = (Path(__file__).parent / "README.md").read_text()
     (lines,) = re.findall(r"```python\n(.*?)```", readme, re.DOTALL)
     guide = Path(__file__).parents[3] / "docs/src/guide/onnxruntime.md"

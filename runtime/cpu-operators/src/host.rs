@@ -3,8 +3,8 @@
 use tenon::DevicePtr;
 use tenon::device::{DataType, Error, Plugin, Result, Status};
 use tenon_cpu::Cpu;
-use tenon_kernels::{DType, TensorMeta, View, ViewMut};
-use tenon_operators::{Launch, TensorMut, TensorRef};
+use tenon_kernels::{Copies, DType, TensorMeta, View, ViewMut};
+use tenon_operators::{Constant, Launch, TensorMut, TensorRef};
 
 use crate::queue::is_immediate;
 
@@ -67,7 +67,10 @@ pub(crate) fn meta<'v>(tensor: &'v TensorRef<'_>) -> Result<TensorMeta<'v>> {
 pub(crate) unsafe fn lasting_view<'v>(tensor: &TensorRef<'_>, first: DevicePtr) -> Result<View<'v>> {
     let (dtype, first) = (dtype(tensor.data_type())?, first.as_ptr().cast::<u8>());
     // SAFETY: the caller's promise.
-    done(unsafe { View::from_raw(first, dtype, tensor.dims(), tensor.strides()) })
+    let view = done(unsafe { View::from_raw(first, dtype, tensor.dims(), tensor.strides()) })?;
+    let copies = tensor.constant().and_then(Constant::kept::<Copies>);
+    // SAFETY: the host keeps it as long as the elements.
+    Ok(view.with_copies(copies.map(|copies| unsafe { &*std::ptr::from_ref(copies) })))
 }
 
 /// Returns the elements of an output, as [`lasting_view`] does.

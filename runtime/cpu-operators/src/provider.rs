@@ -7,7 +7,7 @@ use crate::onednn::{BadVariable, Library, Unusable};
 use tenon::device::Plugin as _;
 use tenon_cpu::Cpu;
 use tenon_kernels::DType;
-use tenon_kernels::provider::{self, Factor, Geometry, Pass, Provider};
+use tenon_kernels::provider::{self, Factor, Geometry, Operand, Pass, Provider};
 
 /// The implementation of convolutions and matrix products.
 #[derive(Clone, Copy, Debug)]
@@ -54,7 +54,7 @@ impl Provider for OneDnn {
         dtype: DType,
         geometry: &Geometry,
         result: &mut [u8],
-        operands: [&[u8]; 2],
+        operands: [Operand<'_>; 2],
     ) -> bool {
         (self.0.is_forced() || is_faster(pass, dtype, geometry))
             && noted(self.0.convolve(pass, dtype, geometry, result, operands))

@@ -4,8 +4,8 @@
 
 use cpu_operators::onednn::{Library, Unusable};
 use tenon_kernels::attributes::ConvAttributes;
-use tenon_kernels::provider::{Factor, Geometry, Pass};
-use tenon_kernels::{DType, View, ViewMut, bf16, conv, matmul};
+use tenon_kernels::provider::{Factor, Geometry, Operand, Pass};
+use tenon_kernels::{Copies, DType, View, ViewMut, bf16, conv, matmul};
 
 /// Returns the library, or `None` if there is none.
 fn library() -> Option<&'static Library> {
@@ -140,7 +140,7 @@ impl Case {
     fn by_library(&self, library: &Library, pass: Pass) -> Option<Vec<f32>> {
         let [result, operands @ ..] = self.tensors(pass);
         let mut out = vec![f32::NAN; result.len()];
-        let operands = operands.map(bytemuck::cast_slice);
+        let operands = operands.map(|operand| Operand::new(bytemuck::cast_slice(operand)));
         let bytes = bytemuck::cast_slice_mut(&mut out);
         library.convolve(pass, DType::F32, &self.geometry, bytes, operands).then_some(out)
     }
@@ -150,7 +150,7 @@ impl Case {
         let rounded = |numbers: &[f32]| numbers.iter().copied().map(bf16::from_f32).collect::<Vec<_>>();
         let [result, left, right] = self.tensors(pass).map(rounded);
         let mut out = vec![bf16::NAN; result.len()];
-        let operands = [bytemuck::cast_slice(&left), bytemuck::cast_slice(&right)];
+        let operands = [&left, &right].map(|operand| Operand::new(bytemuck::cast_slice(operand)));
         let bytes = bytemuck::cast_slice_mut(&mut out);
         let done = library.convolve(pass, DType::Bf16, &self.geometry, bytes, operands);
         done.then(|| out.into_iter().map(f32::from).collect())
@@ -240,6 +240,26 @@ fn convolution_from_several_threads_is_the_same() {
             });
         }
     });
+}
+
+#[test]
+fn filter_that_never_changes_is_reordered_once() {
+    let Some(library) = library() else { return };
+    let mut case = Case::new(flat([16, 32], 12, 3, 1, 1, 1));
+    let copies = Copies::default();
+    let compute = |case: &Case| {
+        let mut out = vec![f32::NAN; case.small.len()];
+        let large = Operand::new(bytemuck::cast_slice(&case.large));
+        let kernels = Operand { elements: bytemuck::cast_slice(&case.kernels), copies: Some(&copies) };
+        let bytes = bytemuck::cast_slice_mut(&mut out);
+        assert!(library.convolve(Pass::Small, DType::F32, &case.geometry, bytes, [large, kernels]));
+        out
+    };
+    let expected = case.by_kernel(Pass::Small);
+    assert_close(&compute(&case), &expected, 1e-4, "the first call");
+    // The library would notice the change if it read the filter again.
+    case.kernels.fill(0.0);
+    assert_close(&compute(&case), &expected, 1e-4, "the second call");
 }
 
 #[test]

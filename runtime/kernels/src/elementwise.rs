@@ -31,9 +31,12 @@
 
 use std::num::Wrapping;
 
+use smallvec::SmallVec;
+
 use crate::elements::dtype::DType;
 use crate::error::{Error, Result};
 use crate::loops::convert::{Compute, Reader, TILE, Writer};
+use crate::loops::operand::Operand;
 use crate::loops::simd::wide;
 use crate::tensor::{View, ViewMut};
 
@@ -254,32 +257,41 @@ fn compute<T: Compute, const N: usize>(
             *copy = packed(input)?;
         }
     }
-    // Inputs that need neither a conversion nor a copy are not read into tiles.
-    let direct = inputs
-        .map(|input| input.slice::<T>().filter(|_| input.dims() == out.dims() && !out.shares_memory(input)));
-    let mut readers = Vec::with_capacity(N);
-    for ((copy, input), direct) in copies.iter().zip(inputs).zip(direct) {
-        readers.push(match direct {
-            Some(_) => None,
-            None if copy.is_empty() => Some(Reader::new(input, out.dims())?),
-            None => Some(Reader::new(&View::of_slice(copy, input.dims())?, out.dims())?),
+    let mut operands: SmallVec<[Operand<'_, T>; 4]> = SmallVec::new();
+    // An input in the memory of the output that has another type is read while the output is written.
+    let is_converted = |input: &&View<'_>| input.dtype() != T::DTYPE && out.shares_memory(input);
+    let is_slice = out.is_slice::<T>() && !inputs.iter().any(is_converted);
+    for (copy, input) in copies.iter().zip(inputs) {
+        operands.push(match copy.is_empty() {
+            true if out.shares_memory(input) && is_slice => Operand::InPlace,
+            true if out.shares_memory(input) => Operand::Read(Reader::new(input, out.dims())?),
+            true => Operand::new(input, out.dims())?,
+            false => Operand::new(&View::of_slice(copy, input.dims())?, out.dims())?,
         });
     }
-    let (mut start, mut left) = (0, out.len());
-    let mut writer = Writer::new(out)?;
-    let (mut tiles, mut results) = ([[T::of(0.0); TILE]; N], [T::of(0.0); TILE]);
-    while left > 0 {
-        let len = left.min(TILE);
-        for (reader, tile) in readers.iter_mut().zip(&mut tiles) {
-            if let Some(reader) = reader {
-                reader.read(&mut tile[..len]);
+    let mut tiles = [[T::of(0.0); TILE]; N];
+    let total = out.len();
+    if let Some(out) = out.slice_mut().filter(|_| is_slice) {
+        for start in (0..total).step_by(TILE) {
+            let len = TILE.min(total - start);
+            let mut parts = [&[][..]; N];
+            for ((operand, tile), part) in operands.iter_mut().zip(&mut tiles).zip(&mut parts) {
+                *part = operand.load(start, Some(out), &mut tile[..len]);
             }
+            each(&mut out[start..][..len], parts);
         }
-        let parts = std::array::from_fn(|n| direct[n].map_or(&tiles[n][..len], |all| &all[start..][..len]));
+        return Ok(());
+    }
+    let mut writer = Writer::new(out)?;
+    let mut results = [T::of(0.0); TILE];
+    for start in (0..total).step_by(TILE) {
+        let len = TILE.min(total - start);
+        let mut parts = [&[][..]; N];
+        for ((operand, tile), part) in operands.iter_mut().zip(&mut tiles).zip(&mut parts) {
+            *part = operand.load(start, None, &mut tile[..len]);
+        }
         each(&mut results[..len], parts);
         writer.write(&results[..len]);
-        start += len;
-        left -= len;
     }
     Ok(())
 }

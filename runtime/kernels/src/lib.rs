@@ -21,6 +21,7 @@ pub use tenon_operator_attributes as attributes;
 pub mod attention;
 pub mod cast;
 pub mod complex_numbers;
+mod constant;
 pub mod conv;
 pub mod decomposition;
 pub mod deformable;
@@ -62,6 +63,7 @@ mod tensor;
 pub mod vision;
 
 pub use bytemuck::Pod;
+pub use constant::Copies;
 pub use elements::dtype::{DType, Element};
 pub use elements::element::{Bool, FromNumber, Number, Real};
 pub use error::{Error, Result, expect_length};

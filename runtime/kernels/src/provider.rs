@@ -5,11 +5,29 @@
 
 use std::sync::OnceLock;
 
+use crate::constant::Copies;
 use crate::elements::dtype::DType;
 use crate::tensor::{View, ViewMut};
 
 pub use crate::conv::{Geometry, Pass};
 pub use crate::matmul::product::Factor;
+
+/// A contiguous tensor that a [`Provider`] reads.
+#[derive(Clone, Copy, Debug)]
+pub struct Operand<'a> {
+    /// The elements.
+    pub elements: &'a [u8],
+    /// What the provider keeps about the tensor, if it never changes.
+    pub copies: Option<&'a Copies>,
+}
+
+impl<'a> Operand<'a> {
+    /// Describes a tensor that may change after the call.
+    #[must_use]
+    pub fn new(elements: &'a [u8]) -> Self {
+        Self { elements, copies: None }
+    }
+}
 
 /// Computes the operations at which it is faster than the kernels of this crate. The defaults decline
 /// everything.
@@ -23,7 +41,7 @@ pub trait Provider: Send + Sync {
         dtype: DType,
         geometry: &Geometry,
         result: &mut [u8],
-        operands: [&[u8]; 2],
+        operands: [Operand<'_>; 2],
     ) -> bool {
         let _ = (pass, dtype, geometry, result, operands);
         false

@@ -93,13 +93,19 @@ impl<'a> Layout<'a> {
 /// # Errors
 /// If the shape is larger than the address space.
 pub fn contiguous_strides(dims: &[usize]) -> Result<Vec<isize>> {
+    row_major(dims)
+}
+
+/// Computes the strides as [`contiguous_strides`] does, in any list.
+pub(crate) fn row_major<L: FromIterator<isize> + AsMut<[isize]>>(dims: &[usize]) -> Result<L> {
     checked_len(dims).ok_or_else(too_large)?;
-    let mut strides = vec![1_isize; dims.len()];
+    let mut list: L = dims.iter().map(|_| 1).collect();
+    let strides = list.as_mut();
     for index in (1..dims.len()).rev() {
         let dim = isize::try_from(dims[index].max(1)).map_err(|_| too_large())?;
         strides[index - 1] = strides[index].saturating_mul(dim);
     }
-    Ok(strides)
+    Ok(list)
 }
 
 /// Returns the common shape of two operands, as NumPy broadcasts them.

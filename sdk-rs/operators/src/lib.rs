@@ -56,6 +56,7 @@ mod list;
 
 pub mod by_name;
 mod composed;
+mod constant;
 mod layout;
 #[rustfmt::skip]
 mod plans;
@@ -69,6 +70,7 @@ pub use tenon_macros::operators;
 pub use tenon_operator_attributes as attributes;
 
 pub use composed::{Composed, Compositions, Temporaries};
+pub use constant::Constant;
 pub use layout::{Layout, broadcast, contiguous_strides};
 pub use tensor::{TensorMut, TensorRef};
 pub use traits::*;

@@ -5,7 +5,8 @@ use std::ops::Range;
 
 use smallvec::SmallVec;
 
-use super::layout::Layout;
+use super::constant::Constant;
+use super::layout::{Layout, row_major};
 use tenon::DevicePtr;
 use tenon::device::{DataType, Error, Result};
 
@@ -30,6 +31,7 @@ use tenon::device::{DataType, Error, Result};
 #[derive(Clone, Debug)]
 pub struct TensorRef<'a> {
     tensor: Tensor,
+    constant: Option<&'a Constant>,
     memory: PhantomData<&'a [u8]>,
 }
 
@@ -96,7 +98,20 @@ macro_rules! properties {
             /// All elements are memory of the device whose operators take the tensor, or host memory that the device
             /// can access. The memory stays allocated until all work is done that these operators queue.
             pub unsafe fn new(first: DevicePtr, data_type: DataType, layout: Layout<'_>) -> Result<Self> {
-                Ok(Self { tensor: Tensor::new(first, data_type, layout)?, memory: PhantomData })
+                Ok(Self::of(Tensor::new(first, data_type, layout)?))
+            }
+
+            /// Describes a tensor whose elements are one after the other in row-major order.
+            ///
+            /// # Errors
+            /// As [`new`](Self::new).
+            ///
+            /// # Safety
+            /// As for [`new`](Self::new).
+            pub unsafe fn contiguous(first: DevicePtr, data_type: DataType, dims: &[usize]) -> Result<Self> {
+                let strides = row_major::<PerDimension<isize>>(dims)?;
+                // SAFETY: the caller's promise.
+                unsafe { Self::new(first, data_type, Layout::new(dims, &strides)?) }
             }
 
             /// Returns the address of the first element. An element with the indices `i` is `sum(i * strides)` elements
@@ -160,7 +175,27 @@ macro_rules! properties {
 }
 properties!(TensorRef TensorMut);
 
-impl TensorRef<'_> {
+impl<'a> TensorRef<'a> {
+    fn of(tensor: Tensor) -> Self {
+        Self { tensor, constant: None, memory: PhantomData }
+    }
+
+    /// Says that the elements never change, and gives the device a place for what it keeps about them.
+    ///
+    /// All tensors with this place must have the same elements, in the same order in memory from [`first`](Self::first)
+    /// on. Otherwise devices may compute with those of another tensor.
+    #[must_use]
+    pub fn of_constant(self, constant: &'a Constant) -> Self {
+        Self { constant: Some(constant), ..self }
+    }
+
+    /// Returns the place for what a device keeps about the tensor, if the elements never change. Views that begin at
+    /// another element have none; others may have other dimensions and strides.
+    #[must_use]
+    pub fn constant(&self) -> Option<&'a Constant> {
+        self.constant
+    }
+
     /// Removes dimensions of length one before the others, as long as there are more than `rank` dimensions.
     #[must_use]
     pub fn drop_leading_ones(mut self, rank: usize) -> Self {
@@ -173,10 +208,14 @@ impl TensorRef<'_> {
 }
 
 impl<'a> TensorMut<'a> {
+    fn of(tensor: Tensor) -> Self {
+        Self { tensor, memory: PhantomData }
+    }
+
     /// Lends the tensor.
     #[must_use]
     pub fn reborrow(&mut self) -> TensorMut<'_> {
-        TensorMut { tensor: self.tensor.clone(), memory: PhantomData }
+        TensorMut::of(self.tensor.clone())
     }
 
     /// Lends a part of the tensor, which a function selects as if it were read.
@@ -184,20 +223,20 @@ impl<'a> TensorMut<'a> {
         &mut self,
         select: impl for<'t> FnOnce(&TensorRef<'t>) -> Result<TensorRef<'t>>,
     ) -> Result<TensorMut<'_>> {
-        let part = select(&TensorRef { tensor: self.tensor.clone(), memory: PhantomData })?;
-        Ok(TensorMut { tensor: part.tensor, memory: PhantomData })
+        let part = select(&TensorRef::of(self.tensor.clone()))?;
+        Ok(TensorMut::of(part.tensor))
     }
 
     /// Returns the tensor as one that an operator may also read: outputs may have the memory of an input.
     #[must_use]
     pub fn as_input(&self) -> TensorRef<'a> {
-        TensorRef { tensor: self.tensor.clone(), memory: PhantomData }
+        TensorRef::of(self.tensor.clone())
     }
 
     /// Returns the tensor as one that is read.
     #[must_use]
     pub fn into_input(self) -> TensorRef<'a> {
-        TensorRef { tensor: self.tensor, memory: PhantomData }
+        TensorRef::of(self.tensor)
     }
 
     /// Returns true if both tensors have the same elements at the same addresses.
@@ -226,7 +265,7 @@ mod tests {
     }
 
     fn output(first: usize, dims: &[usize], strides: &[isize]) -> TensorMut<'static> {
-        TensorMut { tensor: tensor(first, dims, strides).tensor, memory: PhantomData }
+        TensorMut::of(tensor(first, dims, strides).tensor)
     }
 
     #[test]
@@ -240,6 +279,25 @@ mod tests {
         assert!(output(64, &[4], &[1]).is_same(&input));
         assert!(!output(64, &[4], &[0]).is_same(&input));
         assert!(output(64, &[1, 4], &[9, 1]).is_same(&tensor(64, &[1, 4], &[4, 1])));
+    }
+
+    #[test]
+    fn views_from_the_first_element_on_keep_what_a_device_keeps() {
+        let constant = Constant::new();
+        let whole = tensor(64, &[4, 6], &[6, 1]).of_constant(&constant);
+        let kept = |view: &TensorRef<'_>| view.constant().is_some_and(|kept| std::ptr::eq(kept, &constant));
+        for view in [
+            whole.clone(),
+            whole.transposed(0, 1).unwrap(),
+            whole.reshaped(&[24]).unwrap(),
+            whole.sliced(0, 0, 2, 1).unwrap(),
+            whole.clone().append_dimensions(1),
+        ] {
+            assert!(kept(&view), "{view:?}");
+        }
+        assert!(!kept(&whole.sliced(0, 1, 2, 1).unwrap()));
+        assert!(!kept(&whole.selected(1, 3).unwrap()));
+        assert!(!kept(&tensor(64, &[4, 6], &[6, 1])));
     }
 
     #[test]

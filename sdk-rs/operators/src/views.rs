@@ -24,7 +24,12 @@ impl TensorRef<'_> {
         let size = self.data_type().size().unwrap_or(1) as isize;
         let first = self.first().addr().wrapping_add_signed(offset * size);
         // SAFETY: callers select elements of this tensor.
-        unsafe { Self::new(DevicePtr::from_addr(first), self.data_type(), Layout::new(dims, strides)?) }
+        let view =
+            unsafe { Self::new(DevicePtr::from_addr(first), self.data_type(), Layout::new(dims, strides)?)? };
+        match self.constant() {
+            Some(constant) if offset == 0 => Ok(view.of_constant(constant)),
+            _ => Ok(view),
+        }
     }
 
     /// Returns a view with the dimensions permuted: `order[i]` is the old position of the new dimension `i`.

@@ -1,9 +1,7 @@
 //! Convolutions and their gradients.
 
-use std::ffi::c_void;
-
 use tenon_kernels::DType;
-use tenon_kernels::provider::{Geometry, Pass};
+use tenon_kernels::provider::{Geometry, Operand, Pass};
 
 use crate::onednn::api::{AlgKind, MemoryDesc, PropKind, Query, Result};
 use crate::onednn::cache::Planned;
@@ -30,7 +28,7 @@ impl Library {
         dtype: DType,
         geometry: &Geometry,
         result: &mut [u8],
-        operands: [&[u8]; 2],
+        operands: [Operand<'_>; 2],
     ) -> bool {
         let shape = Shape(geometry);
         let [large, small, kernels] =
@@ -41,14 +39,17 @@ impl Library {
             Pass::Kernels => [kernels, large, small],
         };
         let [left, right] = operands;
-        assert_eq!([result.len(), left.len(), right.len()], expected, "tensors of {geometry:?}");
+        assert_eq!(
+            [result.len(), left.elements.len(), right.elements.len()],
+            expected,
+            "tensors of {geometry:?}"
+        );
         if expected.contains(&0) {
             return false;
         }
         let Some(plan) = self.convolutions.plan(&self.context, (pass, dtype, *geometry)) else {
             return false;
         };
-        let operands = operands.map(|operand| operand.as_ptr().cast::<c_void>());
         // SAFETY: the sizes were checked, and the borrows are live and do not overlap.
         unsafe { plan.execute(result.as_mut_ptr().cast(), operands) }.is_ok()
     }

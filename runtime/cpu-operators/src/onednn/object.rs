@@ -134,6 +134,14 @@ impl Context {
 }
 
 impl Layout {
+    pub(crate) fn copied(&self) -> Result<Self> {
+        // SAFETY: the descriptor is live, and its clone is new.
+        unsafe {
+            let handle = self.context.api.memory_desc_clone(self.handle)?;
+            Ok(Self::new(self.context, handle))
+        }
+    }
+
     pub(crate) fn bytes(&self) -> usize {
         // SAFETY: the descriptor is live.
         unsafe { self.context.api.memory_desc_get_size(self.handle) }.unwrap_or(0)

@@ -2,6 +2,10 @@
 
 use std::cell::RefCell;
 use std::ffi::c_void;
+use std::sync::Arc;
+
+use tenon_kernels::Copies;
+use tenon_kernels::provider::Operand as Input;
 
 use crate::onednn::api::{ExecArg, Query, Result};
 use crate::onednn::object::{Code, Context, Description, Layout, Placed, Queue};
@@ -75,7 +79,7 @@ impl Plan {
     /// # Safety
     /// The addresses must point to tensors of the given layouts. The output must be writable and overlap no
     /// input.
-    pub(crate) unsafe fn execute(&self, output: *mut c_void, inputs: [*const c_void; 2]) -> Result<()> {
+    pub(crate) unsafe fn execute(&self, output: *mut c_void, inputs: [Input<'_>; 2]) -> Result<()> {
         let operands = self.inputs.iter().chain([&self.output]);
         let copied = operands.map(|operand| operand.copy.as_ref().map_or(0, |copy| padded(copy.bytes)));
         let bytes = copied.sum::<usize>() + padded(self.scratchpad_bytes);
@@ -91,7 +95,7 @@ impl Plan {
         &self,
         memory: *mut Block,
         output: *mut c_void,
-        inputs: [*const c_void; 2],
+        inputs: [Input<'_>; 2],
     ) -> Result<()> {
         let context = &self.context;
         let queue = context.queue()?;
@@ -102,14 +106,24 @@ impl Plan {
             start.cast::<c_void>()
         };
         let mut placed = Vec::with_capacity(4);
-        for (operand, address) in self.inputs.iter().zip(inputs) {
+        let mut kept = [None, None];
+        for ((operand, input), kept) in self.inputs.iter().zip(inputs).zip(&mut kept) {
+            let address = input.elements.as_ptr().cast::<c_void>();
             let given = context.place(&operand.given, address.cast_mut())?;
-            let used = match &operand.copy {
-                None => given,
-                Some(copy) => {
+            let Some(copy) = &operand.copy else {
+                placed.push((operand.role, given));
+                continue;
+            };
+            // SAFETY: the memory of both tensors fits their layouts.
+            let reorder = |to: &Placed| unsafe {
+                run(context, &queue, &copy.code, &[(role::SRC, &given), (role::DST, to)])
+            };
+            *kept = input.copies.and_then(|copies| operand.kept(copies, copy, context, reorder));
+            let used = match kept {
+                Some(kept) => context.place(&copy.layout, kept.memory.as_ptr().cast_mut().cast())?,
+                None => {
                     let to = context.place(&copy.layout, reserve(copy.bytes))?;
-                    // SAFETY: the memory of both tensors fits their layouts.
-                    unsafe { run(context, &queue, &copy.code, &[(role::SRC, &given), (role::DST, &to)])? };
+                    reorder(&to)?;
                     to
                 }
             };
@@ -152,6 +166,30 @@ impl Operand {
             if is_output { context.reorder(&layout, &given)? } else { context.reorder(&given, &layout)? };
         Ok(Self { role, given, copy: Some(Reordered { bytes: layout.bytes(), layout, code }) })
     }
+
+    /// Returns the copy of a tensor that never changes. The first call makes it.
+    fn kept(
+        &self,
+        copies: &Copies,
+        copy: &Reordered,
+        context: &Context,
+        reorder: impl FnOnce(&Placed) -> Result<()>,
+    ) -> Option<Arc<Kept>> {
+        let is_meant = |kept: &Kept| kept.layout.is(&copy.layout) && kept.given.is(&self.given);
+        copies.copy(is_meant, || {
+            let mut memory = vec![Block([0; 64]); copy.bytes.div_ceil(size_of::<Block>())];
+            let to = context.place(&copy.layout, memory.as_mut_ptr().cast()).ok()?;
+            reorder(&to).ok()?;
+            Some(Kept { given: self.given.copied().ok()?, layout: copy.layout.copied().ok()?, memory })
+        })
+    }
+}
+
+/// A copy of a tensor that never changes.
+struct Kept {
+    given: Layout,
+    layout: Layout,
+    memory: Vec<Block>,
 }
 
 /// # Safety

@@ -1,7 +1,7 @@
 //! Matrix products.
 
 use tenon_kernels::DType;
-use tenon_kernels::provider::Factor;
+use tenon_kernels::provider::{Factor, Operand};
 
 use crate::onednn::api::{MemoryDesc, Query, Result};
 use crate::onednn::cache::Planned;
@@ -45,7 +45,6 @@ impl Library {
         assert!(strides[0] >= columns || rows == 1, "the rows of the product overlap");
         assert!(fits(extent([rows, inner], left.strides), left.elements), "a matrix past its memory");
         assert!(fits(extent([inner, columns], right.strides), right.elements), "a matrix past its memory");
-        let (left_data, right_data) = (left.elements.as_ptr(), right.elements.as_ptr());
         if dtype != DType::F32 {
             let key = Key {
                 dtype,
@@ -57,8 +56,13 @@ impl Library {
                 return false;
             };
             // SAFETY: the matrices lie in their slices, as just checked. The product is borrowed exclusively.
-            return unsafe { plan.execute(out.as_mut_ptr().cast(), [left_data.cast(), right_data.cast()]) }
-                .is_ok();
+            return unsafe {
+                plan.execute(
+                    out.as_mut_ptr().cast(),
+                    [left, right].map(|factor| Operand::new(factor.elements)),
+                )
+            }
+            .is_ok();
         }
         // SAFETY: the matrices lie in their slices, as just checked, in row-major or column-major order. The product is
         // borrowed exclusively.
@@ -70,9 +74,9 @@ impl Library {
                 columns as i64,
                 inner as i64,
                 1.0,
-                left_data.cast(),
+                left.elements.as_ptr().cast(),
                 left_order.distance,
-                right_data.cast(),
+                right.elements.as_ptr().cast(),
                 right_order.distance,
                 if is_added { 1.0 } else { 0.0 },
                 out.as_mut_ptr().cast(),

@@ -4,11 +4,12 @@
 //! Each of the large image, the small image and the kernels can be computed from the other two: the forward
 //! pass, the gradient of the image and the gradient of the kernels.
 
+use crate::constant::Copies;
 use crate::conv::geometry::{Geometry, Pass, Segment};
 use crate::elements::float::Float;
 use crate::loops::lines::sum;
 use crate::matmul::product::{Matrix, MatrixMut};
-use crate::provider;
+use crate::provider::{self, Operand};
 
 /// The number of elements of a block of columns: few enough for the caches, and enough for efficient matrix
 /// products.
@@ -35,16 +36,31 @@ impl Geometry {
     }
 
     /// Lets the provider compute a tensor from the other two. Returns false if the kernel has to compute it.
-    fn is_provided<T: Float>(&self, pass: Pass, result: &mut [T], operands: [&[T]; 2]) -> bool {
+    ///
+    /// The second operand may be one that never changes.
+    fn is_provided<T: Float>(
+        &self,
+        pass: Pass,
+        result: &mut [T],
+        [left, right]: [&[T]; 2],
+        copies: Option<&Copies>,
+    ) -> bool {
         provider::computes(|provider| {
-            let operands = operands.map(bytemuck::cast_slice);
+            let left = Operand::new(bytemuck::cast_slice(left));
+            let operands = [left, Operand { elements: bytemuck::cast_slice(right), copies }];
             provider.convolve(pass, T::DTYPE, self, bytemuck::cast_slice_mut(result), operands)
         })
     }
 
-    /// Convolves the large image.
-    pub(super) fn forward<T: Float>(&self, small: &mut [T], large: &[T], kernels: &[T]) {
-        if self.is_provided(Pass::Small, small, [large, kernels]) {
+    /// Convolves the large image. The kernels have copies if they never change.
+    pub(super) fn forward<T: Float>(
+        &self,
+        small: &mut [T],
+        large: &[T],
+        kernels: &[T],
+        copies: Option<&Copies>,
+    ) {
+        if self.is_provided(Pass::Small, small, [large, kernels], copies) {
             return;
         }
         if self.is_depthwise() || self.taps() == 0 {
@@ -81,8 +97,14 @@ impl Geometry {
     }
 
     /// Computes the gradient of the large image, which is also the transposed convolution of the small one.
-    pub(super) fn backward_image<T: Float>(&self, large: &mut [T], small: &[T], kernels: &[T]) {
-        if self.is_provided(Pass::Large, large, [small, kernels]) {
+    pub(super) fn backward_image<T: Float>(
+        &self,
+        large: &mut [T],
+        small: &[T],
+        kernels: &[T],
+        copies: Option<&Copies>,
+    ) {
+        if self.is_provided(Pass::Large, large, [small, kernels], copies) {
             return;
         }
         large.fill(T::ZERO);
@@ -125,7 +147,7 @@ impl Geometry {
 
     /// Computes the gradient of the kernels.
     pub(super) fn backward_kernels<T: Float>(&self, kernels: &mut [T], large: &[T], small: &[T]) {
-        if self.is_provided(Pass::Kernels, kernels, [large, small]) {
+        if self.is_provided(Pass::Kernels, kernels, [large, small], None) {
             return;
         }
         kernels.fill(T::ZERO);

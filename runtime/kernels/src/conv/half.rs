@@ -3,7 +3,7 @@
 use crate::conv::geometry::{Geometry, Pass};
 use crate::error::Result;
 use crate::loops::slices::with_slices;
-use crate::provider;
+use crate::provider::{self, Operand};
 use crate::tensor::{View, ViewMut};
 
 impl Geometry {
@@ -19,10 +19,11 @@ impl Geometry {
         let Some(out) = result.as_mut().filter(|out| provider::takes_halves(out, inputs)) else {
             return Ok(result);
         };
-        let (dtype, mut is_done) = (out.dtype(), false);
+        let (dtype, copies, mut is_done) = (out.dtype(), operands.map(View::copies), false);
         with_slices::<u16, 1, 2>([out.reborrow()], operands, |[out], operands| {
             is_done = provider::computes(|provider| {
                 let operands = operands.map(bytemuck::cast_slice);
+                let operands = [0, 1].map(|n| Operand { elements: operands[n], copies: copies[n] });
                 provider.convolve(pass, dtype, self, bytemuck::cast_slice_mut(out), operands)
             });
             Ok(())

@@ -37,8 +37,9 @@ pub fn conv(out: &mut ViewMut<'_>, x: &View<'_>, filter: &View<'_>, with: &ConvA
     expect_shape(&geometry.small_dims(out.dims().len()), out.dims())?;
     let operands = [&x, filter];
     let Some(out) = geometry.left_over(Pass::Small, Some(out), operands, &operands)? else { return Ok(()) };
+    let copies = filter.copies();
     with_float!(x.dtype(), T => with_slices::<T, 1, 2>([out], [&x, filter], |[out], [x, filter]| {
-        geometry.forward(out, x, filter);
+        geometry.forward(out, x, filter, copies);
         Ok(())
     }))
 }
@@ -94,7 +95,7 @@ pub fn conv_grad(
     with_float!(x.dtype(), T => with_optional_slices::<T, 2, 3>(outs, inputs, |[dx, dfilter], inputs| {
         let [x, filter, dout] = inputs.map(Option::unwrap_or_default);
         if let Some(dx) = dx {
-            geometry.backward_image(dx, dout, filter);
+            geometry.backward_image(dx, dout, filter, None);
         }
         if let Some(dfilter) = dfilter {
             geometry.backward_kernels(dfilter, x, dout);
@@ -123,8 +124,9 @@ pub fn conv_transpose(
     let geometry = attributes.transposed(x.dims(), filter.dims(), out.dims())?;
     let operands = [&x, filter];
     let Some(out) = geometry.left_over(Pass::Large, Some(out), operands, &operands)? else { return Ok(()) };
+    let copies = filter.copies();
     with_float!(x.dtype(), T => with_slices::<T, 1, 2>([out], [&x, filter], |[out], [x, filter]| {
-        geometry.backward_image(out, x, filter);
+        geometry.backward_image(out, x, filter, copies);
         Ok(())
     }))
 }
@@ -158,7 +160,7 @@ pub fn conv_transpose_grad(
     with_float!(x.dtype(), T => with_optional_slices::<T, 2, 3>(outs, inputs, |[dx, dfilter], inputs| {
         let [x, filter, dout] = inputs.map(Option::unwrap_or_default);
         if let Some(dx) = dx {
-            geometry.forward(dx, dout, filter);
+            geometry.forward(dx, dout, filter, None);
         }
         if let Some(dfilter) = dfilter {
             geometry.backward_kernels(dfilter, dout, x);

@@ -3,6 +3,7 @@
 pub(crate) mod convert;
 pub(crate) mod lines;
 pub(crate) mod movement;
+pub(crate) mod operand;
 pub(crate) mod simd;
 pub(crate) mod slices;
 pub(crate) mod taps;

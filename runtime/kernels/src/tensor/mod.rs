@@ -15,6 +15,7 @@ use std::slice;
 
 use smallvec::SmallVec;
 
+use crate::constant::Copies;
 use crate::elements::dtype::{DType, Element};
 use crate::error::{Error, Result};
 use crate::loops::walk::Walk;
@@ -27,6 +28,8 @@ pub(crate) type PerDimension<T> = SmallVec<[T; 6]>;
 #[derive(Clone, Debug)]
 pub struct View<'a> {
     memory: Memory,
+    /// The copies of a tensor that never changes, and the address of its first element.
+    copies: Option<(&'a Copies, usize)>,
     lifetime: PhantomData<&'a [u8]>,
 }
 
@@ -225,7 +228,29 @@ impl<'a> View<'a> {
     /// During `'a`, all elements of the layout are initialised memory. While an operator of this crate reads
     /// the view, only that operator writes elements of it, through a [`ViewMut`] among its arguments.
     pub unsafe fn from_raw(data: *const u8, dtype: DType, dims: &[usize], strides: &[isize]) -> Result<Self> {
-        Ok(Self { memory: Memory::new(data.cast_mut(), dtype, dims, strides)?, lifetime: PhantomData })
+        Ok(Self::of(Memory::new(data.cast_mut(), dtype, dims, strides)?))
+    }
+
+    fn of(memory: Memory) -> Self {
+        Self { memory, copies: None, lifetime: PhantomData }
+    }
+
+    /// Adds the copies of a tensor that never changes. All tensors with them must have the same elements, in the same
+    /// order in memory from the first one on.
+    #[must_use]
+    pub fn with_copies(self, copies: Option<&'a Copies>) -> Self {
+        let copies = copies.map(|copies| (copies, self.first_address()));
+        Self { copies, ..self }
+    }
+
+    /// Returns the copies of a tensor that never changes. Views that begin at another element have none.
+    pub(crate) fn copies(&self) -> Option<&'a Copies> {
+        let (copies, first) = self.copies?;
+        (first == self.first_address()).then_some(copies)
+    }
+
+    fn first_address(&self) -> usize {
+        self.base().addr() + self.before() * self.dtype().size()
     }
 
     /// Creates a row-major view of a slice.
@@ -243,8 +268,7 @@ impl<'a> View<'a> {
     /// # Errors
     /// [`Error::Rank`], [`Error::Overflow`], and [`Error::OutOfBounds`] if the layout extends past the slice.
     pub fn of_strided<T: Element>(slice: &'a [T], dims: &[usize], strides: &[isize]) -> Result<Self> {
-        let memory = Memory::of_slice(slice.as_ptr().cast_mut(), slice.len(), dims, strides)?;
-        Ok(Self { memory, lifetime: PhantomData })
+        Ok(Self::of(Memory::of_slice(slice.as_ptr().cast_mut(), slice.len(), dims, strides)?))
     }
 
     /// Removes leading dimensions of length one as long as the tensor has more than `rank` dimensions.
@@ -274,8 +298,7 @@ impl<'a> View<'a> {
     pub(crate) fn part(&self, index: usize) -> Result<View<'a>> {
         let Memory { base, before, dtype, ref dims, ref strides, .. } = self.memory;
         let first = (before as isize + strides[0] * index as isize) * dtype.size() as isize;
-        let memory = Memory::new(base.wrapping_offset(first), dtype, &dims[1..], &strides[1..])?;
-        Ok(Self { memory, lifetime: PhantomData })
+        Ok(Self::of(Memory::new(base.wrapping_offset(first), dtype, &dims[1..], &strides[1..])?))
     }
 
     /// Computes the strides that broadcast the tensor to a shape by NumPy's rules.
@@ -381,6 +404,23 @@ impl<'a> ViewMut<'a> {
     /// Creates a walk over the elements of a non-empty tensor. Positions count from [`base`](Self::base).
     pub(crate) fn walk(&self) -> Walk<1> {
         self.memory.walk(&self.memory.dims, &self.memory.strides)
+    }
+
+    /// Returns true if the elements are contiguous and of type `T`.
+    pub(crate) fn is_slice<T: Element>(&self) -> bool {
+        self.memory.contiguous && self.memory.dtype == T::DTYPE
+    }
+
+    /// Returns the elements in row-major order if they are contiguous and have this type.
+    ///
+    /// While the caller holds them, it reads no input that shares memory with the output.
+    pub(crate) fn slice_mut<T: Element>(&mut self) -> Option<&mut [T]> {
+        if !self.is_slice::<T>() || self.memory.len == 0 {
+            return None;
+        }
+        // SAFETY: `len` elements of type `T` are contiguous at `base`, and live and initialised by the contract of
+        // `from_raw`. They are borrowed as long as the slice.
+        Some(unsafe { slice::from_raw_parts_mut(self.memory.base.cast::<T>(), self.memory.len) })
     }
 
     /// Returns the elements of the output and the inputs as slices, if all are contiguous and of type `T`,

@@ -2,11 +2,10 @@
 
 use std::cell::RefCell;
 
+use smallvec::SmallVec;
 use tenon::device::{DataType, Error, Result, Stream};
 use tenon::{AnyPtr, DevicePtr};
-use tenon_operators::{
-    Composed, Launch, Layout, Operators, Temporaries, TensorMut, TensorRef, contiguous_strides,
-};
+use tenon_operators::{Composed, Constant, Launch, Operators, Temporaries, TensorMut, TensorRef};
 
 use super::info::of_host;
 use crate::api::runtime::{ElementType, KernelContext, Value};
@@ -14,12 +13,21 @@ use crate::element::data_type;
 use crate::library::Memory;
 use crate::session::{DeviceState, Owner, state_of};
 
+/// The places for inputs and outputs of a node, whether they are there or not.
+pub(crate) struct Places {
+    /// Each input, with what the device keeps about it if it is a constant of the model.
+    pub(crate) inputs: Vec<Option<Constant>>,
+    /// The number of outputs.
+    pub(crate) outputs: usize,
+}
+
 /// A call of a kernel.
 pub(crate) struct Call<'c> {
     device: &'c DeviceState,
     context: KernelContext,
     launch: Launch,
     owner: Owner,
+    node: &'c Places,
     /// The blocks of intermediate results, which later work of the stream can use again.
     blocks: RefCell<Vec<DevicePtr>>,
 }
@@ -32,7 +40,7 @@ struct Elements<'v> {
 }
 
 impl<'c> Call<'c> {
-    pub(crate) fn new(device: &'c DeviceState, context: KernelContext) -> Result<Self> {
+    pub(crate) fn new(device: &'c DeviceState, context: KernelContext, node: &'c Places) -> Result<Self> {
         let stream = match device.library.memory {
             Memory::OfTheHost => None,
             Memory::OfTheDevice => {
@@ -57,6 +65,7 @@ impl<'c> Call<'c> {
             context,
             launch: Launch { device: device.id, stream },
             owner,
+            node,
             blocks: RefCell::default(),
         })
     }
@@ -81,11 +90,11 @@ impl<'c> Call<'c> {
 
     fn value(&self, index: usize) -> Result<Option<Elements<'_>>> {
         let runtime = self.device.host.runtime;
+        if index >= self.input_count() {
+            return Ok(None);
+        }
         // SAFETY: the host passes a call that is alive, and its values live as long.
         unsafe {
-            if index >= of_host(runtime.input_count(self.context))? {
-                return Ok(None);
-            }
             let value = of_host(runtime.input(self.context, index))?;
             if value.is_null() { Ok(None) } else { self.elements(value).map(Some) }
         }
@@ -110,20 +119,23 @@ impl<'c> Call<'c> {
         // SAFETY: the host passes a tensor that is alive until the work of the call is done.
         unsafe {
             let first = of_host(self.device.host.runtime.tensor_data(elements.value))?;
-            let first = DevicePtr::from_ptr(first.as_ptr());
-            TensorRef::new(first, ty, Layout::new(&dims, &contiguous_strides(&dims)?)?)
+            TensorRef::contiguous(DevicePtr::from_ptr(first.as_ptr()), ty, &dims)
         }
     }
 
     /// Returns the number of inputs that the node has, whether they are there or not.
-    pub(crate) fn input_count(&self) -> Result<usize> {
-        // SAFETY: the call is alive.
-        of_host(unsafe { self.device.host.runtime.input_count(self.context) })
+    pub(crate) fn input_count(&self) -> usize {
+        self.node.inputs.len()
     }
 
     /// Returns an input that may be absent.
     pub(crate) fn optional(&self, index: usize) -> Result<Option<TensorRef<'_>>> {
-        self.value(index)?.map(|elements| self.view(&elements)).transpose()
+        let Some(elements) = self.value(index)? else { return Ok(None) };
+        let view = self.view(&elements)?;
+        Ok(Some(match self.node.inputs.get(index) {
+            Some(Some(constant)) => view.of_constant(constant),
+            _ => view,
+        }))
     }
 
     /// Returns an input.
@@ -133,11 +145,11 @@ impl<'c> Call<'c> {
 
     /// Returns all inputs, all of which are there.
     pub(crate) fn all_inputs(&self) -> Result<Vec<TensorRef<'_>>> {
-        (0..self.input_count()?).map(|index| self.input(index)).collect()
+        (0..self.input_count()).map(|index| self.input(index)).collect()
     }
 
     /// Returns the shape of an input, whose elements may be anywhere.
-    pub(crate) fn input_dims(&self, index: usize) -> Result<Vec<usize>> {
+    pub(crate) fn input_dims(&self, index: usize) -> Result<Shape<usize>> {
         let elements = self.value(index)?;
         let elements = elements.ok_or_else(|| Error::invalid(format!("input {index} is missing")))?;
         lengths(elements.dims)
@@ -214,19 +226,18 @@ impl<'c> Call<'c> {
         // SAFETY: the host has allocated the output for this call alone.
         unsafe {
             let first = of_host(self.device.host.runtime.tensor_data(elements.value))?;
-            let first = DevicePtr::from_ptr(first.as_ptr());
-            TensorMut::new(first, ty, Layout::new(dims, &contiguous_strides(dims)?)?).map(Some)
+            TensorMut::contiguous(DevicePtr::from_ptr(first.as_ptr()), ty, dims).map(Some)
         }
     }
 
     fn allocate(&self, index: usize, dims: &[usize]) -> Result<Option<Elements<'_>>> {
+        if index >= self.node.outputs {
+            return Ok(None);
+        }
         let runtime = self.device.host.runtime;
-        let lengths: Vec<i64> = dims.iter().map(|dim| dim.cast_signed() as i64).collect();
+        let lengths: Shape<i64> = dims.iter().map(|dim| dim.cast_signed() as i64).collect();
         // SAFETY: the call is alive, and the list has as many numbers as the host is told.
         unsafe {
-            if index >= of_host(runtime.output_count(self.context))? {
-                return Ok(None);
-            }
             let value = of_host(runtime.output(self.context, index, lengths.as_ptr(), lengths.len()))?;
             if value.is_null() { Ok(None) } else { self.elements(value).map(Some) }
         }
@@ -274,7 +285,7 @@ impl<'c> Call<'c> {
         let block = self.device.pool.allocate(bytes, self.owner)?;
         self.blocks.borrow_mut().push(block);
         // SAFETY: the block stays allocated, and later work of the stream alone uses it.
-        unsafe { TensorMut::new(block, ty, Layout::new(dims, &contiguous_strides(dims)?)?) }
+        unsafe { TensorMut::contiguous(block, ty, dims) }
     }
 
     /// Makes a tensor with the bytes of elements.
@@ -349,8 +360,11 @@ fn element_type(element: ElementType) -> Result<DataType> {
     data_type(element).ok_or_else(|| Error::unsupported("elements of this type"))
 }
 
+/// One number for each dimension: few tensors have more than six.
+type Shape<T> = SmallVec<[T; 6]>;
+
 /// Returns dimensions as lengths.
-fn lengths(dims: &[i64]) -> Result<Vec<usize>> {
+fn lengths(dims: &[i64]) -> Result<Shape<usize>> {
     let length =
         |dim: &i64| usize::try_from(*dim).map_err(|_| Error::invalid(format!("a dimension is {dim}")));
     dims.iter().map(length).collect()

@@ -3,7 +3,9 @@
 use std::ffi::{CString, c_void};
 
 use tenon::device::{DataType, Error, Result};
+use tenon_operators::Constant;
 
+use super::call::Places;
 use crate::api::objects;
 use crate::api::runtime::{AttributeType, KernelInfo, Node, OnnxRuntime};
 use crate::element::data_type;
@@ -65,6 +67,17 @@ impl Info {
     /// Returns the number of outputs. Absent outputs before a present one are counted.
     pub(crate) fn outputs(&self) -> usize {
         self.outputs
+    }
+
+    /// Returns the places for the inputs and outputs of a kernel.
+    pub(crate) fn places(&self) -> Places {
+        let is_constant = |index| {
+            let Source::Kernel(info) = self.source else { return false };
+            // SAFETY: the node is alive.
+            unsafe { self.runtime.constant_input(info, index) }.is_ok_and(|(is_constant, _)| is_constant != 0)
+        };
+        let inputs = (0..self.inputs).map(|index| is_constant(index).then(Constant::new)).collect();
+        Places { inputs, outputs: self.outputs }
     }
 
     /// Returns an integer; `None` if the node does not have it.

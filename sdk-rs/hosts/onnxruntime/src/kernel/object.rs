@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::call::Places;
 use super::{Call, Compute};
 use crate::api::objects::{Kernel, Result};
 use crate::api::runtime::KernelContext;
@@ -12,6 +13,7 @@ use crate::session::DeviceState;
 pub(crate) struct NodeKernel {
     pub(crate) device: Arc<DeviceState>,
     pub(crate) compute: Compute,
+    pub(crate) places: Places,
     /// The name of the operator, for messages.
     pub(crate) operator: &'static str,
 }
@@ -19,7 +21,7 @@ pub(crate) struct NodeKernel {
 #[tenon::object]
 impl Kernel for NodeKernel {
     fn compute_node(&self, context: KernelContext) -> Result<()> {
-        let computed = Call::new(&self.device, context).and_then(|call| (self.compute)(&call));
+        let computed = Call::new(&self.device, context, &self.places).and_then(|call| (self.compute)(&call));
         computed.map_err(|error| {
             let message = format!("{}: {}", self.operator, error.message);
             reported(tenon::device::Error::new(error.status, message))

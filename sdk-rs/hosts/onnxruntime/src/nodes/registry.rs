@@ -146,16 +146,19 @@ unsafe extern "C-unwind" fn create_kernel(
         return refuse(host.runtime, "the library was unregistered").0.cast();
     };
     let info = KernelInfo::from_raw(info.cast_mut());
-    let make =
-        || Info::of_kernel(host.runtime, info).and_then(|info| (entry.node.make)(&info).map_err(reported));
+    let make = || {
+        let info = Info::of_kernel(host.runtime, info)?;
+        Ok(((entry.node.make)(&info).map_err(reported)?, info.places()))
+    };
     let made = catch_unwind(AssertUnwindSafe(make)).unwrap_or_else(|panic| {
         Err(Error::new(ErrorCode::FAIL, tenon::support::panic_text(&*panic).to_owned()))
     });
     match made {
-        Ok(compute) => {
+        Ok((compute, places)) => {
             let made = host.objects().make_kernel(Box::new(NodeKernel {
                 device,
                 compute,
+                places,
                 operator: entry.node.operator,
             }));
             // SAFETY: the host passes a place for the kernel.
