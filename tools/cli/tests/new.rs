@@ -29,11 +29,19 @@ fn new(folder: &Path, arguments: &[&str]) -> Output {
 
 /// Makes a project, and returns its folder.
 fn project(language: &str) -> PathBuf {
-    let folder = empty(language);
-    let output = new(&folder, &[NAME, "--lang", language]);
+    project_for("paddle", language)
+}
+
+/// Makes a project for some hosts, and returns its folder.
+fn project_for(hosts: &str, language: &str) -> PathBuf {
+    // Projects in Rust share a target folder, in which each needs a library of its own.
+    let name = if hosts == "paddle" { NAME } else { "other-npu" };
+    let folder = empty(&format!("{language}-{hosts}"));
+    let output = new(&folder, &[name, "--lang", language, "--host", hosts]);
     assert!(output.status.success(), "{}", text(&output));
-    assert!(text(&output).contains("the device `test_npu`"), "{}", text(&output));
-    folder.join(NAME)
+    let device = format!("the device `{}`", name.replace('-', "_"));
+    assert!(text(&output).contains(&device), "{}", text(&output));
+    folder.join(name)
 }
 
 /// Returns the `PATH` with the command `tenon` first.
@@ -78,20 +86,54 @@ fn project_in_cpp_keeps_the_contract() {
     keeps_the_contract("cpp", "c++", &["-std=c++17", "src/device.cpp"]);
 }
 
+/// Compiles the sources for ONNX Runtime, alone and beside PaddlePaddle. Tests in ONNX Runtime link and run such a project.
+fn compiles_for_onnxruntime(language: &str, compiler: &str, standard: &str) {
+    for hosts in ["onnxruntime", "paddle,onnxruntime"] {
+        let folder = project_for(hosts, language);
+        for source in ["device", "operators"] {
+            let strict =
+                ["-Wall", "-Wextra", "-Wpedantic", "-Werror", "-Iinclude", "-fPIC", "-o", "out.o", "-c"];
+            let sdk = format!("-I{}", root().join("sdk-c/include").display());
+            let source = format!("src/{source}.{language}");
+            let mut command = Command::new(compiler);
+            succeeds(command.arg(standard).arg(sdk).args(strict).arg(source).current_dir(&folder));
+        }
+    }
+}
+
+#[test]
+fn project_in_c_compiles_for_onnxruntime() {
+    compiles_for_onnxruntime("c", "cc", "-std=c11");
+}
+
+#[test]
+fn project_in_cpp_compiles_for_onnxruntime() {
+    compiles_for_onnxruntime("cpp", "c++", "-std=c++17");
+}
+
 #[test]
 fn project_in_rust_keeps_the_contract() {
-    let folder = project("rust");
+    tested_in_rust(&project("rust"));
+}
+
+#[test]
+fn project_in_rust_for_both_hosts_keeps_the_contract() {
+    tested_in_rust(&project_for("paddle,onnxruntime", "rust"));
+}
+
+/// Runs the tests of a project in Rust.
+fn tested_in_rust(folder: &Path) {
     // The versions of the workspace are on this machine already, and the guide's crates share what is built here.
     fs::copy(root().join("Cargo.lock"), folder.join("Cargo.lock")).expect("the file can be copied");
     let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("pages/target");
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    cargo.args(["test", "--quiet", "--target-dir"]).arg(&target).current_dir(&folder).env("PATH", path());
+    cargo.args(["test", "--quiet", "--target-dir"]).arg(&target).current_dir(folder).env("PATH", path());
     cargo.env("CARGO_NET_OFFLINE", "true").env("CARGO_PROFILE_DEV_DEBUG", "0").env("CARGO_INCREMENTAL", "0");
     let printed = succeeds(&mut cargo);
     assert!(!printed.contains("warning"), "{printed}");
     // The style of this repository does not apply to projects.
     fs::write(folder.join("rustfmt.toml"), "").expect("the file can be written");
-    succeeds(Command::new("cargo").args(["fmt", "--check"]).current_dir(&folder));
+    succeeds(Command::new("cargo").args(["fmt", "--check"]).current_dir(folder));
 }
 
 #[test]
@@ -135,6 +177,8 @@ fn bad_name_is_refused() {
     is_refused("bad-name", &["My NPU"], 2, "expected lower-case letters");
     is_refused("bad-name", &["../npu"], 2, "expected lower-case letters");
     is_refused("bad-name", &["gpu"], 2, "PaddlePaddle uses this name");
+    is_refused("bad-name", &["onnxruntime"], 2, "a package of this name exists");
+    is_refused("bad-host", &[NAME, "--host", "tensorflow"], 2, "[possible values: paddle, onnxruntime]");
 }
 
 #[test]

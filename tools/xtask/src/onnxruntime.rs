@@ -96,6 +96,7 @@ pub fn test(each: bool) -> Result<(), Failure> {
                 .env("TENON_ONNXRUNTIME_REFUSED", release(&venv, REFUSED)?)
                 .env("TENON_ONNXRUNTIME_MEMORY", memory)
                 .env("TENON_EXAMPLES", examples::folder())
+                .env("TENON_PLUGIN_ARCHIVE", examples::archive())
                 .within(&project::path("plugins/onnxruntime/tests"))
                 .run()?;
         }

@@ -18,19 +18,21 @@ const AFTER: &str = "\
 The device has stubs on host memory: allocation, copies, streams, and events. They work and pass
 `tenon check`. Replace their bodies by calls of your driver.
 
-The project contains the plugin, its tests, a wheel that PaddlePaddle finds once it is installed,
-and a CI file. In C and C++ it needs nothing of Tenon but the command `tenon`, for its tests. In
-Rust it depends on a checkout of Tenon.
+The project contains the plugin, its tests, a wheel that the hosts find once it is installed, and a
+CI file. For ONNX Runtime it also has an operator. In C and C++ a project for PaddlePaddle alone
+needs nothing of Tenon but the command `tenon`, for its tests. Others depend on a checkout of Tenon.
 
 Examples:
   tenon new my-npu                          in Rust, into the folder `my-npu`
   tenon new my-npu --lang c                 in C
   tenon new my-npu --lang cpp --folder sdk  in C++, into the folder `sdk`
+  tenon new my-npu --host paddle,onnxruntime
+                                            for both hosts, in one library
   tenon new my-npu --tenon ../tenon         with another checkout of Tenon
 
 Exit status: 0 if the project was made, 1 if not, 2 for wrong options and names.";
 
-/// Makes a project for a device of PaddlePaddle
+/// Makes a project for a device of PaddlePaddle and ONNX Runtime
 #[derive(Debug, Args)]
 #[command(after_help = AFTER)]
 pub struct Options {
@@ -41,11 +43,15 @@ pub struct Options {
     #[arg(long, value_name = "LANG", value_enum, default_value = "rust")]
     lang: Language,
 
+    /// The hosts that the device is for, separated by commas
+    #[arg(long, value_name = "HOST", value_enum, value_delimiter = ',', default_value = "paddle")]
+    host: Vec<Host>,
+
     /// The folder of the project, which must be empty or not exist [default: the name]
     #[arg(long, value_name = "FOLDER")]
     folder: Option<PathBuf>,
 
-    /// The checkout of Tenon that a project in Rust depends on [default: the one that this command was built from]
+    /// The checkout of Tenon that a project in Rust or for ONNX Runtime depends on [default: the one that this command was built from]
     #[arg(long, value_name = "PATH")]
     tenon: Option<PathBuf>,
 }
@@ -55,6 +61,32 @@ enum Language {
     Rust,
     C,
     Cpp,
+}
+
+/// A host that loads a device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Host {
+    Paddle,
+    Onnxruntime,
+}
+
+impl Host {
+    const ALL: &[Self] = &[Self::Paddle, Self::Onnxruntime];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Paddle => "PaddlePaddle",
+            Self::Onnxruntime => "ONNX Runtime",
+        }
+    }
+
+    /// Returns the name with the releases.
+    fn with_releases(self) -> &'static str {
+        match self {
+            Self::Paddle => "PaddlePaddle 2.6 to 3.3",
+            Self::Onnxruntime => "ONNX Runtime from 1.24 on",
+        }
+    }
 }
 
 /// A project that cannot be made.
@@ -80,14 +112,12 @@ const BUILT_FROM: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 
 pub fn run(options: &Options) -> Result<Answer, Failure> {
     let folder = options.folder.clone().unwrap_or_else(|| options.name.to_string().into());
-    let tenon = match options.lang {
-        Language::Rust => Some(checkout(options.tenon.as_deref(), Path::new(BUILT_FROM))?),
-        Language::C | Language::Cpp => None,
-    };
+    let needs_tenon = options.lang == Language::Rust || options.host.contains(&Host::Onnxruntime);
+    let tenon = needs_tenon.then(|| checkout(options.tenon.as_deref(), Path::new(BUILT_FROM))).transpose()?;
     check_vacant(&folder)?;
-    let project = Project::new(&options.name, options.lang, tenon.as_deref());
+    let project = Project::new(&options.name, options.lang, &options.host, tenon.as_deref());
     for file in project.files() {
-        let path = folder.join(file.path);
+        let path = folder.join(&file.path);
         let parent = path.parent().unwrap_or(&folder);
         fs::create_dir_all(parent)
             .and_then(|()| fs::write(&path, file.text))
@@ -126,10 +156,12 @@ fn next_steps(project: &Project, folder: &Path) -> String {
     let steps = [
         (format!("cd {}", folder.display()), ""),
         (project.check().to_owned(), "tests it against the contract of a device"),
-        ("pip install .".to_owned(), "installs it where PaddlePaddle looks for plugins"),
-        ("tenon doctor".to_owned(), "says whether PaddlePaddle finds it"),
+        ("pip install .".to_owned(), "installs it"),
     ];
-    for (command, purpose) in steps {
+    let doctor = ("tenon doctor".to_owned(), "says whether PaddlePaddle finds it");
+    let tests = ("pytest".to_owned(), "tests it in the installed hosts");
+    let last = if project.has(Host::Paddle) { doctor } else { tests };
+    for (command, purpose) in steps.into_iter().chain([last]) {
         // Writing to a string does not fail.
         let _ = writeln!(text, "{}", format!("  {command:<16}{purpose}").trim_end());
     }

@@ -49,7 +49,18 @@ const DEVICES: &[&str] = &[
     "xpu-pinned",
     "xpupinned",
 ];
-const PACKAGES: &[&str] = &["hatchling", "libc", "paddle", "paddlepaddle", "pyelftools", "pytest", "tenon"];
+const PACKAGES: &[&str] = &[
+    "hatchling",
+    "libc",
+    "numpy",
+    "onnx",
+    "onnxruntime",
+    "paddle",
+    "paddlepaddle",
+    "pyelftools",
+    "pytest",
+    "tenon",
+];
 /// The keywords of Rust, and the names that cargo refuses for packages.
 const WORDS: &[&str] = &[
     "abstract",

@@ -14,6 +14,11 @@ pub fn folder() -> PathBuf {
     project::cache("examples")
 }
 
+/// Returns the library that plugins in C link. [`build`] makes it.
+pub fn archive() -> PathBuf {
+    project::target().join("debug/libtenon_plugin.a")
+}
+
 /// Builds the plugins.
 pub fn build() -> Result<(), Failure> {
     let root = folder();
@@ -40,7 +45,7 @@ pub fn build() -> Result<(), Failure> {
     for (folder, source, library) in sources {
         compile(&[source], &made(&root, folder)?.join(library), &[])?;
     }
-    let archive = project::target().join("debug/libtenon_plugin.a");
+    let archive = archive();
     let archive = archive.to_string_lossy();
     let flags = [&*archive, "-lgcc_s", "-lpthread", "-lm", "-ldl", "-Wl,--exclude-libs,ALL,-z,defs"];
     let sources = ["device", "operators", "convolution"].map(|name| format!("examples/c-operators/{name}.c"));
