@@ -39,7 +39,9 @@ shapes! {
         constants: optional(Map(&Any(&[Bool, Integer, Float]))),
         /// Without `op`: the function that computes it, written by hand.
         rule: optional(Line),
-        /// The operators that the function calls.
+        /// Without `op` and `rule`: the kernel of the host that runs its subgraphs.
+        host_kernel: optional(Word(HOST_KERNELS)),
+        /// The operators that the function calls, or that the kernel of the host needs.
         uses: optional(List(&Snake)),
         /// The indices of inputs that the function reads in host memory.
         host: optional(List(&Integer)),
@@ -56,6 +58,9 @@ shapes! {
         default: optional(Any(&[Bool, Integer, Float])),
     }
 }
+
+/// The kernels of a host for nodes with subgraphs.
+pub(crate) const HOST_KERNELS: &[&str] = &["if", "loop", "scan"];
 
 /// The names of sets of types of elements.
 pub(crate) const ELEMENTS: &[&str] =

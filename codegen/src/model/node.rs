@@ -60,6 +60,13 @@ pub enum NodeWork {
         /// The operators that it calls.
         uses: Vec<OperatorId>,
     },
+    /// A kernel of the host, which runs the subgraphs of the node.
+    Host {
+        /// Its name: `if`, `loop` or `scan`.
+        kernel: String,
+        /// The operators that it needs.
+        uses: Vec<OperatorId>,
+    },
 }
 
 /// The value of an attribute of an operator.
@@ -76,7 +83,7 @@ impl ModelNode {
     pub fn operators(&self) -> Vec<OperatorId> {
         match &self.work {
             NodeWork::Operator { id, .. } => vec![*id],
-            NodeWork::Rule { uses, .. } => uses.clone(),
+            NodeWork::Rule { uses, .. } | NodeWork::Host { uses, .. } => uses.clone(),
         }
     }
 }

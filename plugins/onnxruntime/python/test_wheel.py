@@ -70,7 +70,11 @@ def test_onednn_of_the_extra_is_loaded(
         "Metadata-Version: 2.1\nName: onednn-cpu-gomp\nVersion: 1.0\n"
     )
     (site / "onednn_cpu_gomp-1.0.dist-info/RECORD").write_text("lib/libdnnl.so.3,,\n")
-    program = "import tenon_onnxruntime as t; t.get_library_path(); print(open('/proc/self/maps').read())"
+    program = """
+import tenon_onnxruntime
+tenon_onnxruntime.get_library_path()
+print(open("/proc/self/maps").read())
+"""
     ran = subprocess.run(
         [sys.executable, "-c", program],
         check=True,

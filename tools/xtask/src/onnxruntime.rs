@@ -88,7 +88,7 @@ pub fn test(each: bool) -> Result<(), Failure> {
             eprintln!("ONNX Runtime {version}, memory of the {memory}");
             let mut pytest = venv.pytest();
             if *tests == Tests::Sessions {
-                pytest = pytest.args(["test_provider.py", "test_vendors.py"]);
+                pytest = pytest.args(["test_provider.py", "test_control_flow.py", "test_vendors.py"]);
             }
             pytest
                 .env("PYTHONPATH", &folder)

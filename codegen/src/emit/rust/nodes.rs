@@ -60,10 +60,12 @@ fn module(operators: &Operators, group: &NodeGroup) -> TokenStream {
     let sets = ["BOOL", "FLOAT", "FLOAT32", "INT32", "INT64", "INT8", "INTEGER", "UINT8", "UNSIGNED"];
     let sets = used.import(quote!(crate::nodes::types), &sets);
     let rules = used.import(quote!(crate), &["rules"]);
+    let kernels = used.import(quote!(crate::nodes), &["HostKernel"]);
     let steps = used.import(quote!(crate::rules::elementwise), &["elementwise", "fold"]);
     quote! {
         #doc
         use crate::nodes::Node;
+        #kernels
         #sets
         #rules
         #steps
@@ -87,6 +89,11 @@ fn entry(operators: &Operators, node: &ModelNode) -> TokenStream {
             let path = path.split("::").map(|part| format_ident!("{part}"));
             quote!((&[#(#uses),*], rules #(:: #path)*))
         }
+        NodeWork::Host { kernel, uses } => {
+            let uses = uses.iter().map(|id| &operators.operator(*id).name.value);
+            let kernel = names::pascal(kernel);
+            quote!((&[#(#uses),*], HostKernel::#kernel))
+        }
     };
     let mut more = Vec::new();
     if !node.domain.is_empty() {
@@ -107,7 +114,11 @@ fn entry(operators: &Operators, node: &ModelNode) -> TokenStream {
     if node.is_in_place {
         more.push(quote!(.in_place()));
     }
-    quote!(Node::new(#name, #since, &[#(#types),*], #work) #(#more)*)
+    let new = match &node.work {
+        NodeWork::Host { .. } => quote!(of_the_host),
+        _ => quote!(new),
+    };
+    quote!(Node::#new(#name, #since, &[#(#types),*], #work) #(#more)*)
 }
 
 /// Emits the methods that a node needs, and the function that reads its attributes.

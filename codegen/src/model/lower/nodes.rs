@@ -73,8 +73,13 @@ impl Lowerer<'_> {
         node: &Node,
         operators: Option<&Operators>,
     ) -> Option<NodeWork> {
-        match (node.name_of("op"), node.text_of("rule")) {
-            (Some(wanted), None) => {
+        let mut uses = || {
+            let names: Vec<_> = node.items_of("uses").iter().filter_map(Node::at).collect();
+            let uses = names.into_iter().filter_map(|used| self.operator_of_node(name, used, operators));
+            uses.map(|(_, id)| id).collect()
+        };
+        match (node.name_of("op"), node.text_of("rule"), node.text_of("host_kernel")) {
+            (Some(wanted), None, None) => {
                 let (operators, id) = self.operator_of_node(name, wanted, operators)?;
                 let operator = operators.operator(id);
                 if !self.is_simple(name, operator) {
@@ -83,14 +88,10 @@ impl Lowerer<'_> {
                 let attributes = self.node_attributes(name, node, operator);
                 Some(NodeWork::Operator { id, attributes, folds: flag(node, "folds") })
             }
-            (None, Some(path)) => {
-                let names: Vec<_> = node.items_of("uses").iter().filter_map(Node::at).collect();
-                let uses = names.into_iter().filter_map(|used| self.operator_of_node(name, used, operators));
-                let uses = uses.map(|(_, id)| id).collect();
-                Some(NodeWork::Rule { path: path.to_owned(), uses })
-            }
+            (None, Some(path), None) => Some(NodeWork::Rule { path: path.to_owned(), uses: uses() }),
+            (None, None, Some(kernel)) => Some(NodeWork::Host { kernel: kernel.to_owned(), uses: uses() }),
             _ => {
-                let message = format!("the node `{}` needs `op` or `rule`, and not both", name.value);
+                let message = format!("the node `{}` needs one of `op`, `rule` and `host_kernel`", name.value);
                 self.report(Diagnostic::new(Code::KernelForm, name.span, message));
                 None
             }

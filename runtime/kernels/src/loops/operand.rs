@@ -39,7 +39,7 @@ impl<'v, T: Compute> Operand<'v, T> {
             Self::Slice(elements) => return &elements[start..][..tile.len()],
             Self::InPlace => tile.copy_from_slice(&out.unwrap_or_default()[start..][..tile.len()]),
             Self::Repeated { elements, neighbours: 1 } => {
-                let mut rest = tile.as_mut();
+                let mut rest = &mut *tile;
                 let mut at = start % elements.len();
                 while !rest.is_empty() {
                     let (part, behind) = rest.split_at_mut(rest.len().min(elements.len() - at));
@@ -48,7 +48,7 @@ impl<'v, T: Compute> Operand<'v, T> {
                 }
             }
             Self::Repeated { elements, neighbours } => {
-                let (mut rest, mut at) = (tile.as_mut(), start);
+                let (mut rest, mut at) = (&mut *tile, start);
                 while !rest.is_empty() {
                     let (part, behind) = rest.split_at_mut(rest.len().min(*neighbours - at % *neighbours));
                     part.fill(elements[at / *neighbours % elements.len()]);

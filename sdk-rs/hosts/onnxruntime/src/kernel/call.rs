@@ -2,14 +2,13 @@
 
 use std::cell::RefCell;
 
-use smallvec::SmallVec;
 use tenon::device::{DataType, Error, Result, Stream};
 use tenon::{AnyPtr, DevicePtr};
 use tenon_operators::{Composed, Constant, Launch, Operators, Temporaries, TensorMut, TensorRef};
 
 use super::info::of_host;
-use crate::api::runtime::{ElementType, KernelContext, Value};
-use crate::element::data_type;
+use super::value::{Elements, Shape, lengths};
+use crate::api::runtime::{ElementType, KernelContext};
 use crate::library::Memory;
 use crate::session::{DeviceState, Owner, state_of};
 
@@ -30,13 +29,6 @@ pub(crate) struct Call<'c> {
     node: &'c Places,
     /// The blocks of intermediate results, which later work of the stream can use again.
     blocks: RefCell<Vec<DevicePtr>>,
-}
-
-/// The elements of a value of the host.
-struct Elements<'v> {
-    value: Value,
-    element: ElementType,
-    dims: &'v [i64],
 }
 
 impl<'c> Call<'c> {
@@ -96,30 +88,7 @@ impl<'c> Call<'c> {
         // SAFETY: the host passes a call that is alive, and its values live as long.
         unsafe {
             let value = of_host(runtime.input(self.context, index))?;
-            if value.is_null() { Ok(None) } else { self.elements(value).map(Some) }
-        }
-    }
-
-    /// # Safety
-    /// The value is a tensor that lives as long as the call.
-    unsafe fn elements(&self, value: Value) -> Result<Elements<'_>> {
-        let (mut dims, mut rank) = (std::ptr::null(), 0);
-        // SAFETY: the caller's promise; the host writes a list with as many numbers as it says.
-        unsafe {
-            let shape = self.device.host.runtime.tensor_shape(value, &raw mut dims, &raw mut rank);
-            let element = of_host(shape)?;
-            let dims = if rank == 0 { &[][..] } else { std::slice::from_raw_parts(dims, rank) };
-            Ok(Elements { value, element, dims })
-        }
-    }
-
-    fn view(&self, elements: &Elements<'_>) -> Result<TensorRef<'_>> {
-        let ty = element_type(elements.element)?;
-        let dims = lengths(elements.dims)?;
-        // SAFETY: the host passes a tensor that is alive until the work of the call is done.
-        unsafe {
-            let first = of_host(self.device.host.runtime.tensor_data(elements.value))?;
-            TensorRef::contiguous(DevicePtr::from_ptr(first.as_ptr()), ty, &dims)
+            if value.is_null() { Ok(None) } else { Elements::of(runtime, value).map(Some) }
         }
     }
 
@@ -131,7 +100,8 @@ impl<'c> Call<'c> {
     /// Returns an input that may be absent.
     pub(crate) fn optional(&self, index: usize) -> Result<Option<TensorRef<'_>>> {
         let Some(elements) = self.value(index)? else { return Ok(None) };
-        let view = self.view(&elements)?;
+        // SAFETY: the host passes a tensor that is alive until the work of the call is done.
+        let view = unsafe { elements.view(self.device.host.runtime) }?;
         Ok(Some(match self.node.inputs.get(index) {
             Some(Some(constant)) => view.of_constant(constant),
             _ => view,
@@ -222,12 +192,8 @@ impl<'c> Call<'c> {
     /// Allocates an output; `None` if nobody uses it.
     pub(crate) fn optional_output(&self, index: usize, dims: &[usize]) -> Result<Option<TensorMut<'_>>> {
         let Some(elements) = self.allocate(index, dims)? else { return Ok(None) };
-        let ty = element_type(elements.element)?;
         // SAFETY: the host has allocated the output for this call alone.
-        unsafe {
-            let first = of_host(self.device.host.runtime.tensor_data(elements.value))?;
-            TensorMut::contiguous(DevicePtr::from_ptr(first.as_ptr()), ty, dims).map(Some)
-        }
+        unsafe { elements.view_mut(self.device.host.runtime) }.map(Some)
     }
 
     fn allocate(&self, index: usize, dims: &[usize]) -> Result<Option<Elements<'_>>> {
@@ -239,7 +205,7 @@ impl<'c> Call<'c> {
         // SAFETY: the call is alive, and the list has as many numbers as the host is told.
         unsafe {
             let value = of_host(runtime.output(self.context, index, lengths.as_ptr(), lengths.len()))?;
-            if value.is_null() { Ok(None) } else { self.elements(value).map(Some) }
+            if value.is_null() { Ok(None) } else { Elements::of(runtime, value).map(Some) }
         }
     }
 
@@ -353,19 +319,4 @@ impl Drop for Call<'_> {
             self.device.pool.free(block);
         }
     }
-}
-
-/// Returns the type of a device for a type of the host.
-fn element_type(element: ElementType) -> Result<DataType> {
-    data_type(element).ok_or_else(|| Error::unsupported("elements of this type"))
-}
-
-/// One number for each dimension: few tensors have more than six.
-type Shape<T> = SmallVec<[T; 6]>;
-
-/// Returns dimensions as lengths.
-fn lengths(dims: &[i64]) -> Result<Shape<usize>> {
-    let length =
-        |dim: &i64| usize::try_from(*dim).map_err(|_| Error::invalid(format!("a dimension is {dim}")));
-    dims.iter().map(length).collect()
 }

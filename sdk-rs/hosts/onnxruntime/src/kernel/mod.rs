@@ -1,10 +1,13 @@
 //! What a kernel runs in: the node that it computes, and the arguments of its calls.
 
 mod call;
+mod control;
 mod info;
 mod object;
+mod value;
 
 pub(crate) use call::Call;
+pub(crate) use control::HostKernel;
 pub(crate) use info::Info;
 pub(crate) use object::NodeKernel;
 

@@ -9,6 +9,7 @@ use std::sync::LazyLock;
 
 use tenon::device::Result;
 
+pub(crate) use crate::kernel::HostKernel;
 use crate::kernel::{Compute, Info};
 pub(crate) use registry::Registry;
 use types::Elements;
@@ -31,8 +32,16 @@ pub(crate) struct Node {
     is_in_place: bool,
     /// The methods of the device that it needs.
     methods: &'static [&'static str],
-    /// Reads the attributes of a node.
-    pub(crate) make: fn(&Info) -> Result<Compute>,
+    pub(crate) work: Work,
+}
+
+/// What computes a node.
+#[derive(Clone, Copy)]
+pub(crate) enum Work {
+    /// A rule: reads the attributes of a node.
+    Rule(fn(&Info) -> Result<Compute>),
+    /// A kernel of the host.
+    Host(HostKernel),
 }
 
 /// The newest version of ONNX's domain whose operators are known.
@@ -48,6 +57,26 @@ impl Node {
         types: &'static [(&'static str, Elements)],
         (methods, make): Computed,
     ) -> Self {
+        Self::with(operator, since, types, methods, Work::Rule(make))
+    }
+
+    /// Describes a node that a kernel of the host computes.
+    const fn of_the_host(
+        operator: &'static str,
+        since: i32,
+        types: &'static [(&'static str, Elements)],
+        (methods, kernel): (&'static [&'static str], HostKernel),
+    ) -> Self {
+        Self::with(operator, since, types, methods, Work::Host(kernel))
+    }
+
+    const fn with(
+        operator: &'static str,
+        since: i32,
+        types: &'static [(&'static str, Elements)],
+        methods: &'static [&'static str],
+        work: Work,
+    ) -> Self {
         Self {
             domain: "",
             operator,
@@ -57,7 +86,7 @@ impl Node {
             is_host_output: false,
             is_in_place: false,
             methods,
-            make,
+            work,
         }
     }
 

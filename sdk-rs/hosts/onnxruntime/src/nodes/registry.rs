@@ -4,9 +4,9 @@ use std::ffi::{CString, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Weak};
 
-use super::{Node, list};
+use super::{Node, Work, list};
 use crate::api::ep::{KernelDef, KernelDefBuilder};
-use crate::api::objects::{Error, KernelRegistry, Result, ffi};
+use crate::api::objects::{Error, KernelRegistry, Result};
 use crate::api::runtime::ffi::{OrtKernelInfo, OrtStatus};
 use crate::api::runtime::{ErrorCode, KernelInfo, MemoryPlace};
 use crate::element::data_type;
@@ -34,6 +34,22 @@ struct Entry {
     host: Host,
     /// The device owns the registry.
     device: Weak<DeviceState>,
+}
+
+impl Entry {
+    /// Makes the kernel of a node, which the host releases.
+    fn make(&self, device: Arc<DeviceState>, info: KernelInfo) -> Result<*mut c_void> {
+        let make = match self.node.work {
+            Work::Rule(make) => make,
+            // SAFETY: the host passes a node that is alive.
+            Work::Host(kernel) => return unsafe { kernel.make(device, info) },
+        };
+        let info = Info::of_kernel(self.host.runtime, info)?;
+        let compute = make(&info).map_err(reported)?;
+        let (places, operator) = (info.places(), self.node.operator);
+        let kernel = NodeKernel { device, compute, places, operator };
+        Ok(self.host.objects().make_kernel(Box::new(kernel)).cast())
+    }
 }
 
 impl Registry {
@@ -146,23 +162,14 @@ unsafe extern "C-unwind" fn create_kernel(
         return refuse(host.runtime, "the library was unregistered").0.cast();
     };
     let info = KernelInfo::from_raw(info.cast_mut());
-    let make = || {
-        let info = Info::of_kernel(host.runtime, info)?;
-        Ok(((entry.node.make)(&info).map_err(reported)?, info.places()))
-    };
+    let make = || entry.make(device, info);
     let made = catch_unwind(AssertUnwindSafe(make)).unwrap_or_else(|panic| {
         Err(Error::new(ErrorCode::FAIL, tenon::support::panic_text(&*panic).to_owned()))
     });
     match made {
-        Ok((compute, places)) => {
-            let made = host.objects().make_kernel(Box::new(NodeKernel {
-                device,
-                compute,
-                places,
-                operator: entry.node.operator,
-            }));
+        Ok(made) => {
             // SAFETY: the host passes a place for the kernel.
-            unsafe { kernel.cast::<*mut ffi::OrtKernelImpl>().write(made) };
+            unsafe { kernel.cast::<*mut c_void>().write(made) };
             std::ptr::null_mut()
         }
         Err(error) => refuse(host.runtime, &format!("{}: {error}", entry.node.operator)).0.cast(),

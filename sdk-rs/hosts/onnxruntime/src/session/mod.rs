@@ -11,4 +11,4 @@ mod transfer;
 pub(crate) use device::DeviceState;
 pub(crate) use factory::LibraryFactory;
 pub(crate) use pool::{Owner, Pool};
-pub(crate) use stream::state_of;
+pub(crate) use stream::{state_of, stream_of};

@@ -10,7 +10,7 @@ use crate::error::reported;
 use crate::host::Host;
 use crate::kernel::Info;
 use crate::library::Memory;
-use crate::nodes;
+use crate::nodes::{self, Work};
 
 /// The provider of a session.
 pub(crate) struct SessionProvider {
@@ -55,7 +55,10 @@ impl SessionProvider {
             (operator.to_string_lossy(), domain.to_string_lossy(), runtime.node_since_version(node)?)
         };
         let Some(entry) = nodes::find(&domain, &operator, version) else { return Ok(false) };
-        Ok((entry.make)(&Info::of_node(runtime, node, version)).is_ok())
+        Ok(match entry.work {
+            Work::Rule(make) => make(&Info::of_node(runtime, node, version)).is_ok(),
+            Work::Host(_) => true,
+        })
     }
 }
 

@@ -2,6 +2,7 @@
 
 //! The list of kernels, by the operators of models that they compute.
 
+mod control_flow;
 mod elementwise;
 mod images;
 mod indexing;
@@ -24,6 +25,7 @@ pub(super) fn all() -> impl Iterator<Item = &'static Node> {
         images::NODES,
         recurrent::NODES,
         quantization::NODES,
+        control_flow::NODES,
         microsoft::NODES,
     ]
     .into_iter()
