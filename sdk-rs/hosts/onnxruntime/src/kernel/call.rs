@@ -1,12 +1,14 @@
 //! A call of a kernel: its inputs, its outputs and the memory of its intermediate results.
 
 use std::cell::RefCell;
+use std::sync::OnceLock;
 
 use tenon::device::{DataType, Error, Result, Stream};
 use tenon::{AnyPtr, DevicePtr};
 use tenon_operators::{Composed, Constant, Launch, Operators, Temporaries, TensorMut, TensorRef};
 
 use super::info::of_host;
+use super::kept::Kept;
 use super::value::{Elements, Shape, lengths};
 use crate::api::runtime::{ElementType, KernelContext};
 use crate::library::Memory;
@@ -18,15 +20,17 @@ pub(crate) struct Places {
     pub(crate) inputs: Vec<Option<Constant>>,
     /// The number of outputs.
     pub(crate) outputs: usize,
+    /// What the kernel made of constants.
+    pub(super) kept: OnceLock<Vec<Kept>>,
 }
 
 /// A call of a kernel.
 pub(crate) struct Call<'c> {
-    device: &'c DeviceState,
+    pub(super) device: &'c DeviceState,
     context: KernelContext,
     launch: Launch,
     owner: Owner,
-    node: &'c Places,
+    pub(super) node: &'c Places,
     /// The blocks of intermediate results, which later work of the stream can use again.
     blocks: RefCell<Vec<DevicePtr>>,
 }

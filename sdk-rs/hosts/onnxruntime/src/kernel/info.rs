@@ -1,6 +1,7 @@
 //! The node that a kernel computes.
 
 use std::ffi::{CString, c_void};
+use std::sync::OnceLock;
 
 use tenon::device::{DataType, Error, Result};
 use tenon_operators::Constant;
@@ -77,7 +78,7 @@ impl Info {
             unsafe { self.runtime.constant_input(info, index) }.is_ok_and(|(is_constant, _)| is_constant != 0)
         };
         let inputs = (0..self.inputs).map(|index| is_constant(index).then(Constant::new)).collect();
-        Places { inputs, outputs: self.outputs }
+        Places { inputs, outputs: self.outputs, kept: OnceLock::new() }
     }
 
     /// Returns an integer; `None` if the node does not have it.

@@ -3,6 +3,7 @@
 mod call;
 mod control;
 mod info;
+mod kept;
 mod object;
 mod value;
 

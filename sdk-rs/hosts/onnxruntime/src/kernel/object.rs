@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::call::Places;
+use super::kept::Kept;
 use super::{Call, Compute};
 use crate::api::objects::{Kernel, Result};
 use crate::api::runtime::KernelContext;
@@ -16,6 +17,12 @@ pub(crate) struct NodeKernel {
     pub(crate) places: Places,
     /// The name of the operator, for messages.
     pub(crate) operator: &'static str,
+}
+
+impl Drop for NodeKernel {
+    fn drop(&mut self) {
+        Kept::free(self.places.kept.take().unwrap_or_default(), &self.device);
+    }
 }
 
 #[tenon::object]

@@ -15,7 +15,7 @@ use crate::kernel::{Call, Compute, Info};
 
 /// The windows of a convolution or a pooling, as a node states them.
 #[derive(Clone)]
-struct Windows {
+pub(super) struct Windows {
     auto_pad: String,
     kernel: Option<Vec<usize>>,
     strides: Option<Vec<usize>>,
@@ -26,7 +26,7 @@ struct Windows {
 }
 
 /// The windows along the dimensions of an image.
-struct Placed {
+pub(super) struct Placed {
     kernel: Vec<usize>,
     strides: Vec<usize>,
     dilations: Vec<usize>,
@@ -37,7 +37,7 @@ struct Placed {
 }
 
 impl Windows {
-    fn of(info: &Info) -> Result<Self> {
+    pub(super) fn of(info: &Info) -> Result<Self> {
         let list = |name| info.ints(name).map(|list| lengths(&list)).transpose();
         let windows = Self {
             auto_pad: info.text("auto_pad").unwrap_or_else(|| "NOTSET".to_owned()),
@@ -150,7 +150,7 @@ fn image_of<'t>(x: &'t TensorRef<'_>) -> Result<&'t [usize]> {
 }
 
 /// Adds a number for each channel to images.
-fn add_bias(call: &Call<'_>, out: &mut TensorMut<'_>, bias: Option<TensorRef<'_>>) -> Result<()> {
+pub(super) fn add_bias(call: &Call<'_>, out: &mut TensorMut<'_>, bias: Option<TensorRef<'_>>) -> Result<()> {
     let Some(bias) = bias else { return Ok(()) };
     let dims = out.dims().to_vec();
     let mut shape = vec![1; dims.len()];
@@ -161,7 +161,7 @@ fn add_bias(call: &Call<'_>, out: &mut TensorMut<'_>, bias: Option<TensorRef<'_>
 }
 
 /// Convolves images with filters.
-fn convolve(
+pub(super) fn convolve(
     call: &Call<'_>,
     out: &mut TensorMut<'_>,
     x: &TensorRef<'_>,
@@ -182,7 +182,7 @@ fn convolve(
 }
 
 /// Returns the shape of a convolution, and its windows.
-fn convolution_dims(
+pub(super) fn convolution_dims(
     windows: &Windows,
     x: &TensorRef<'_>,
     filter: &TensorRef<'_>,

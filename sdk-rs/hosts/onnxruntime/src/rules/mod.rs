@@ -2,6 +2,7 @@
 //!
 //! Formulas and rules are those of the operators' documentation at onnx.ai.
 
+pub(crate) mod blocks;
 pub(crate) mod convolution;
 pub(crate) mod creation;
 pub(crate) mod elementwise;

@@ -146,28 +146,36 @@ fn weights<'c>(call: &'c Call<'_>, index: usize, dims: &[usize]) -> Result<Optio
 pub(crate) fn rms_normalization(info: &Info) -> Result<Compute> {
     let axis = info.int("axis").unwrap_or(-1);
     let epsilon = info.float("epsilon").unwrap_or(1e-5);
-    Ok(Box::new(move |call| {
-        let x = call.input(0)?;
-        let begin = x.dimension(axis)?;
-        let scale = weights(call, 1, &x.dims()[begin..])?;
-        let mut out = call.output(0, x.dims())?;
-        if out.is_empty() {
-            return Ok(());
-        }
-        let scale = scale.map(|scale| call.cast(&scale, x.data_type())).transpose()?;
-        let normalise = |out: &mut TensorMut<'_>| {
-            call.run(|operators, launch| {
-                operators.rms_norm(launch, out, None, &x, scale.as_ref(), None, epsilon, begin as i64)
-            })
-        };
-        if out.data_type() == x.data_type() {
-            return normalise(&mut out);
-        }
-        let mut result = call.temporary(x.data_type(), x.dims())?;
-        normalise(&mut result)?;
-        let result = result.into_input();
-        call.run(|operators, launch| operators.cast(launch, &mut out, &result))
-    }))
+    Ok(Box::new(move |call| rms_normalized(call, &call.input(0)?, 1, axis, epsilon)))
+}
+
+/// Normalises by the root of the mean square, with a scale that is an input, and writes the first output.
+pub(super) fn rms_normalized(
+    call: &Call<'_>,
+    x: &TensorRef<'_>,
+    scale: usize,
+    axis: i64,
+    epsilon: f64,
+) -> Result<()> {
+    let begin = x.dimension(axis)?;
+    let scale = weights(call, scale, &x.dims()[begin..])?;
+    let mut out = call.output(0, x.dims())?;
+    if out.is_empty() {
+        return Ok(());
+    }
+    let scale = scale.map(|scale| call.cast(&scale, x.data_type())).transpose()?;
+    let normalise = |out: &mut TensorMut<'_>| {
+        call.run(|operators, launch| {
+            operators.rms_norm(launch, out, None, x, scale.as_ref(), None, epsilon, begin as i64)
+        })
+    };
+    if out.data_type() == x.data_type() {
+        return normalise(&mut out);
+    }
+    let mut result = call.temporary(x.data_type(), x.dims())?;
+    normalise(&mut result)?;
+    let result = result.into_input();
+    call.run(|operators, launch| operators.cast(launch, &mut out, &result))
 }
 
 /// Normalises each channel of each example.

@@ -4,6 +4,7 @@ use tenon::device::{DataType, Error, Result};
 use tenon_operators::attributes::SumAttributes;
 use tenon_operators::{TensorMut, TensorRef};
 
+use super::convolution::{Windows, add_bias, convolution_dims, convolve};
 use super::elementwise::{is_float, scaled};
 use super::products::{multiply, product_dims, shifted};
 use super::{binary, unary};
@@ -145,6 +146,37 @@ pub(crate) fn qlinear_matmul(_: &Info) -> Result<Compute> {
         }
         let scale = call.binary(&a_scale, &b_scale, binary!(multiply))?;
         let scale = call.binary(&scale, &y_scale, binary!(divide))?;
+        let product = call.binary(&sum, &scale, binary!(multiply))?;
+        store(call, &mut out, &product, call.optional(7)?.as_ref())
+    }))
+}
+
+/// A convolution of bytes, as bytes. The bias counts products of the scales of its operands.
+pub(crate) fn qlinear_conv(info: &Info) -> Result<Compute> {
+    let windows = Windows::of(info)?;
+    let groups = info.int("group").unwrap_or(1);
+    Ok(Box::new(move |call| {
+        let (x, filter) = (call.input(0)?, call.input(3)?);
+        let (dims, placed) = convolution_dims(&windows, &x, &filter, groups)?;
+        let mut out = call.output(0, &dims)?;
+        if out.is_empty() {
+            return Ok(());
+        }
+        // Sums of products of bytes are exact in double.
+        let wide = DataType::FLOAT64;
+        let x = call.cast(&shifted(call, &x, call.optional(2)?, false)?, wide)?;
+        let filters = call.kept(&[3, 5], || {
+            let zero = call.optional(5)?.map(|zero| along(&zero, filter.dims(), 0)).transpose()?;
+            Ok(vec![call.cast(&shifted(call, &filter, zero, false)?, wide)?])
+        })?;
+        let mut sum = call.temporary(wide, &dims)?;
+        convolve(call, &mut sum, &x, &filters[0], &placed, groups)?;
+        let bias = call.optional(8)?.map(|bias| call.cast(&bias, wide)).transpose()?;
+        add_bias(call, &mut sum, bias)?;
+        let number = |index| call.cast(&call.input(index)?, DataType::FLOAT32);
+        let scale = call.binary(&number(1)?, &number(4)?, binary!(multiply))?;
+        let scale = along(&call.binary(&scale, &number(6)?, binary!(divide))?, &dims, 1)?;
+        let sum = call.cast(&sum.into_input(), DataType::FLOAT32)?;
         let product = call.binary(&sum, &scale, binary!(multiply))?;
         store(call, &mut out, &product, call.optional(7)?.as_ref())
     }))

@@ -79,7 +79,8 @@ fn recurrent(info: &Info, cell: Cell) -> Result<Compute> {
         }
         let x = if is_reverse { flipped(call, &x)? } else { call.contiguous(&x)? };
         let biases = call.optional(3)?;
-        let lists = lists(call, cell, &weights, &state_weights, biases.as_ref(), hidden)?;
+        let make = || lists(call, cell, &weights, &state_weights, biases.as_ref(), hidden);
+        let lists = call.kept(&[1, 2, 3], make)?;
         let lengths = call.optional(4)?.map(|lengths| call.cast(&lengths, DataType::INT32)).transpose()?;
         let mut before = vec![state(call, 5, &x, [directions, batch, hidden], is_batch_first)?];
         if cell.has_memory {

@@ -3,7 +3,7 @@
 //! Operators of ONNX Runtime itself, which its optimiser puts into models.
 
 use crate::nodes::Node;
-use crate::nodes::types::{FLOAT, FLOAT32};
+use crate::nodes::types::{FLOAT, FLOAT32, INT32, UINT8};
 use crate::rules;
 use crate::rules::elementwise::elementwise;
 
@@ -54,4 +54,18 @@ pub(super) static NODES: &[Node] = &[
         (&["rms_norm", "cast"], rules::normalization::rms_normalization),
     )
     .until(1),
+    Node::new(
+        "SkipSimplifiedLayerNormalization",
+        1,
+        &[("T", FLOAT), ("U", FLOAT32)],
+        (&["rms_norm", "add", "cast"], rules::fused::skip_rms_normalization),
+    )
+    .of("com.microsoft"),
+    Node::new(
+        "MatMulNBits",
+        1,
+        &[("T1", FLOAT), ("T2", UINT8), ("T3", FLOAT.and(UINT8)), ("T4", INT32)],
+        (&["matmul", "add", "cast", "copy"], rules::blocks::matmul_nbits),
+    )
+    .of("com.microsoft"),
 ];
