@@ -1,8 +1,8 @@
 """Measures models on the device and on ONNX Runtime's CPU provider.
 
 Each runs in a process of its own, and they take turns. The table has the median time of a run, and
-ratios of the device to the CPU provider: of that time, of the time to make a session, and of the
-most memory of the process.
+ratios of the device to the CPU provider: of that time, with oneDNN and without, of the time to make
+a session, and of the most memory of the process.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import statistics
 import subprocess
 import sys
 import time
+from importlib import metadata
 from pathlib import Path
 from typing import IO, Any
 
@@ -35,6 +36,13 @@ def chain(batch: int) -> Made:
 
 
 ALL = {"chain": chain, **MODELS}
+
+
+def onednn() -> str:
+    """Returns the path of oneDNN, which the extra of the wheel installs."""
+    files = metadata.files("onednn-cpu-gomp") or []
+    (path,) = (file.locate() for file in files if file.name == "libdnnl.so.3")
+    return str(path)
 
 
 def work(name: str, batch: int, threads: int, on_device: bool) -> None:
@@ -66,10 +74,11 @@ def work(name: str, batch: int, threads: int, on_device: bool) -> None:
 class Worker:
     """A process that runs a model."""
 
-    def __init__(self, name: str, batch: int, threads: int, on_device: bool) -> None:
+    def __init__(self, name: str, batch: int, threads: int, on_device: bool, library: str) -> None:
         task = [name, str(batch), str(threads), str(int(on_device))]
         environment = {
             **os.environ,
+            "TENON_DNNL": library,
             "TENON_CPU_THREADS": str(threads),
             "OMP_NUM_THREADS": str(threads),
         }
@@ -106,21 +115,24 @@ class Worker:
 
 
 def compare(name: str, batch: int, threads: int, rounds: int) -> dict[str, Any]:
-    """Measures a model in both processes."""
-    workers = [Worker(name, batch, threads, on_device) for on_device in (False, True)]
+    """Measures a model in three processes: the CPU provider, the device, the device with oneDNN."""
+    kinds = ((False, "off"), (True, "off"), (True, onednn()))
+    workers = [Worker(name, batch, threads, *kind) for kind in kinds]
     once = max(worker.run(3) / 3 for worker in workers)
     count = max(1, int(0.2 / once))
-    times: list[list[float]] = [[], []]
+    times: list[list[float]] = [[], [], []]
     for _ in range(rounds):
         for worker, seconds in zip(workers, times, strict=True):
             seconds.append(worker.run(count) / count)
-    host, device = (statistics.median(seconds) for seconds in times)
+    host, device, faster = (statistics.median(seconds) for seconds in times)
     created = [worker.created for worker in workers]
     memory = [worker.end() for worker in workers]
     return {
         "host": host,
         "device": device,
+        "onednn": faster,
         "ratio": device / host,
+        "onednn ratio": faster / host,
         "session": created[1] / created[0],
         "memory": memory[1] / memory[0],
     }
@@ -153,24 +165,42 @@ def main() -> None:
         work(name, int(batch), int(threads), on_device == "1")
         return
     lines = [
-        "| Model | Batch | Threads | CPU provider | Device | Ratio | Session | Memory |",
-        "|---|--:|--:|--:|--:|--:|--:|--:|",
+        "| Model | Batch | Threads | CPU provider | Device | Ratio | With oneDNN | Ratio "
+        "| Session | Memory |",
+        "|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|",
     ]
-    ratios = []
+    rows = []
     for name in options.models or ALL:
         for batch in options.batches:
             for threads in options.threads:
                 row = compare(name, batch, threads, options.rounds)
-                ratios.append(row["ratio"])
-                times = " | ".join(f"{1e6 * row[key]:.0f} µs" for key in ("host", "device"))
-                of = " | ".join(f"{row[key]:.2f}" for key in ("ratio", "session", "memory"))
-                lines.append(f"| `{name}` | {batch} | {threads} | {times} | {of} |")
+                rows.append(row)
+                host, device, faster = (
+                    f"{1e6 * row[key]:.0f} µs" for key in ("host", "device", "onednn")
+                )
+                ratio, fast, made, memory = (
+                    f"{row[key]:.2f}" for key in ("ratio", "onednn ratio", "session", "memory")
+                )
+                cells = [
+                    f"`{name}`",
+                    batch,
+                    threads,
+                    host,
+                    device,
+                    ratio,
+                    faster,
+                    fast,
+                    made,
+                    memory,
+                ]
+                lines.append(f"| {' | '.join(str(cell) for cell in cells)} |")
                 print(lines[-1], flush=True)
-    engine = os.environ.get("TENON_DNNL", "")
+    mean, fast = (
+        statistics.geometric_mean(row[key] for row in rows) for key in ("ratio", "onednn ratio")
+    )
     said = (
-        f"ONNX Runtime {onnxruntime.__version__}, {os.cpu_count()} cores, "
-        f"{'oneDNN' if engine else 'without oneDNN'}, median of {options.rounds} rounds. "
-        f"Geometric mean of the ratios: {statistics.geometric_mean(ratios):.2f}."
+        f"ONNX Runtime {onnxruntime.__version__}, {os.cpu_count()} cores, median of "
+        f"{options.rounds} rounds. Geometric mean of the ratios: {mean:.2f}, with oneDNN {fast:.2f}."
     )
     content = "\n".join([said, "", *lines])
     print(content)

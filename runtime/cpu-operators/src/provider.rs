@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::OnceLock;
 
-use crate::onednn::{BadVariable, Library, Unusable};
+use crate::onednn::{BadVariable, Library, Unusable, few_for};
 use tenon::device::Plugin as _;
 use tenon_cpu::Cpu;
 use tenon_kernels::DType;
@@ -57,7 +57,9 @@ impl Provider for OneDnn {
         operands: [Operand<'_>; 2],
     ) -> bool {
         (self.0.is_forced() || is_faster(pass, dtype, geometry))
-            && noted(self.0.convolve(pass, dtype, geometry, result, operands))
+            && noted(few_for(geometry.multiplications(), || {
+                self.0.convolve(pass, dtype, geometry, result, operands)
+            }))
     }
 
     fn multiply(
@@ -69,8 +71,9 @@ impl Provider for OneDnn {
         is_added: bool,
     ) -> bool {
         let least = if dtype == DType::F32 { PRODUCT } else { HALF_PRODUCT };
-        (self.0.is_forced() || shape.iter().product::<usize>() >= least)
-            && noted(self.0.multiply(dtype, out, shape, factors, is_added))
+        let count = shape.iter().product::<usize>();
+        (self.0.is_forced() || count >= least)
+            && noted(few_for(count, || self.0.multiply(dtype, out, shape, factors, is_added)))
     }
 }
 

@@ -120,6 +120,10 @@ pub fn bench(arguments: &[String]) -> Result<(), Failure> {
     let plugin = plugin()?;
     let venv = Venv::with("onnxruntime", REQUIREMENTS)?;
     let (newest, _) = RELEASES[0];
+    // The extra `onednn` of the wheel installs the same.
+    step(venv.python())
+        .args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "onednn-cpu-gomp==2023.2.0"])
+        .run()?;
     step(venv.python())
         .arg(project::path("plugins/onnxruntime/benchmarks/compare.py"))
         .args(arguments)

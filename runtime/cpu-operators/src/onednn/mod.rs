@@ -18,3 +18,4 @@ mod product;
 mod threads;
 
 pub use library::{BadVariable, Library, Origin, Unusable, VARIABLE};
+pub(crate) use threads::few_for;

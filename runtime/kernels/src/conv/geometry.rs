@@ -78,6 +78,12 @@ impl Geometry {
         self.strides[2]
     }
 
+    /// Returns the number of multiplications, also of those with padding.
+    #[must_use]
+    pub fn multiplications(&self) -> usize {
+        self.batch * self.groups * self.small_channels * self.small_len() * self.taps()
+    }
+
     /// Returns true if each window covers one element, and the windows cover all elements in order.
     #[must_use]
     pub fn is_pointwise(&self) -> bool {

@@ -105,11 +105,11 @@ impl<'c> Call<'c> {
     pub(crate) fn optional(&self, index: usize) -> Result<Option<TensorRef<'_>>> {
         let Some(elements) = self.value(index)? else { return Ok(None) };
         // SAFETY: the host passes a tensor that is alive until the work of the call is done.
-        let view = unsafe { elements.view(self.device.host.runtime) }?;
-        Ok(Some(match self.node.inputs.get(index) {
-            Some(Some(constant)) => view.of_constant(constant),
-            _ => view,
-        }))
+        let mut view = unsafe { elements.view(self.device.host.runtime) }?;
+        if let Some(Some(constant)) = self.node.inputs.get(index) {
+            view = view.of_constant(constant);
+        }
+        Ok(Some(view))
     }
 
     /// Returns an input.

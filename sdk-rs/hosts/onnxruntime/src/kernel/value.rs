@@ -50,6 +50,7 @@ impl<'v> Elements<'v> {
     ///
     /// # Safety
     /// It is memory of the device, and stays until the work of the operators is done.
+    #[inline]
     pub(super) unsafe fn view(&self, runtime: &OnnxRuntime) -> Result<TensorRef<'v>> {
         // SAFETY: the caller's promise.
         unsafe { TensorRef::contiguous(self.first(runtime)?, self.data_type()?, &lengths(self.dims)?) }
@@ -59,6 +60,7 @@ impl<'v> Elements<'v> {
     ///
     /// # Safety
     /// As for [`view`](Self::view), and nothing else uses the elements.
+    #[inline]
     pub(super) unsafe fn view_mut(&self, runtime: &OnnxRuntime) -> Result<TensorMut<'v>> {
         // SAFETY: the caller's promise.
         unsafe { TensorMut::contiguous(self.first(runtime)?, self.data_type()?, &lengths(self.dims)?) }

@@ -15,12 +15,11 @@ pub(crate) fn elementwise<const N: usize>(
     + 'static,
 ) -> Result<Compute> {
     Ok(Box::new(move |call| {
-        let mut inputs = [const { None }; N];
-        for (index, place) in inputs.iter_mut().enumerate() {
-            *place = Some(call.input(index)?);
+        let inputs: [Result<TensorRef<'_>>; N] = std::array::from_fn(|index| call.input(index));
+        if inputs.iter().any(Result::is_err) {
+            return inputs.into_iter().find_map(Result::err).map_or(Ok(()), Err);
         }
-        // Each place was filled.
-        let inputs = inputs.each_ref().map(|input| input.as_ref().expect("the input was read"));
+        let inputs = inputs.each_ref().map(|input| input.as_ref().expect("there was no error"));
         let mut out = output_of(call, &inputs)?;
         call.run(|operators, launch| work(operators, launch, &mut out, inputs))
     }))
@@ -29,12 +28,19 @@ pub(crate) fn elementwise<const N: usize>(
 /// Allocates the first output, with the common shape of some tensors.
 fn output_of<'c>(call: &'c Call<'_>, inputs: &[&TensorRef<'_>]) -> Result<TensorMut<'c>> {
     let (first, rest) = inputs.split_first().ok_or_else(|| Error::invalid("there are no inputs"))?;
-    if rest.iter().all(|input| input.dims() == first.dims()) {
+    // This is the common case, and needs no list.
+    if rest.iter().all(|input| fits(input.dims(), first.dims())) {
         return call.output(0, first.dims());
     }
     let dims =
         inputs.iter().try_fold(Vec::new(), |dims: Vec<usize>, input| broadcast(&dims, input.dims()))?;
     call.output(0, &dims)
+}
+
+/// Returns true if a tensor can be repeated to a shape.
+fn fits(dims: &[usize], shape: &[usize]) -> bool {
+    let Some(missing) = shape.len().checked_sub(dims.len()) else { return false };
+    dims.iter().zip(&shape[missing..]).all(|(&dim, &wanted)| dim == wanted || dim == 1)
 }
 
 /// A method of two tensors.

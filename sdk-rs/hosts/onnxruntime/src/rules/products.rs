@@ -95,7 +95,11 @@ pub(crate) fn gemm(info: &Info) -> Result<Compute> {
         }
         let factor = (turns_a, turns_b, alpha);
         let Some(summand) = summand else { return scaled_product(call, &mut out, &a, &b, factor) };
-        // The output may have the memory of the summand.
+        if beta == 1.0 && !out.shares_memory(&summand) {
+            scaled_product(call, &mut out, &a, &b, factor)?;
+            let product = out.as_input();
+            return call.run(|operators, launch| operators.add(launch, &mut out, &product, &summand));
+        }
         let mut product = call.temporary(out.data_type(), &dims)?;
         scaled_product(call, &mut product, &a, &b, factor)?;
         let product = product.into_input();
