@@ -200,7 +200,7 @@ def main() -> None:
     )
     said = (
         f"ONNX Runtime {onnxruntime.__version__}, {os.cpu_count()} cores, median of "
-        f"{options.rounds} rounds. Geometric mean of the ratios: {mean:.2f}, with oneDNN {fast:.2f}."
+        f"{options.rounds} rounds. Geometric mean of the ratios: {mean:.2f}, oneDNN {fast:.2f}."
     )
     content = "\n".join([said, "", *lines])
     print(content)

@@ -265,3 +265,44 @@ def test_run_after_one_that_was_out_of_memory_works() -> None:
     lines = [line for line in ran.stdout.splitlines() if line]
     assert [line for line in lines if line.isdigit()] == ["8", "8", str(1 << 20)]
     assert len(lines) >= 5 and "Expand" in ran.stdout
+
+
+ISLAND = """
+import numpy
+from onnx import helper
+import onnxruntime, provider
+
+onnxruntime.register_execution_provider_library("tenon", str(provider.library()))
+# The device has no kernel for `HannWindow`.
+nodes = [helper.make_node("HannWindow", ["n"], ["w"]), helper.make_node("Neg", ["w"], ["y"])]
+inputs = {"n": numpy.array(5)}
+session = provider.session(provider.model(nodes, inputs, ["y"]), optimised=False)
+session.run(None, inputs)
+if hasattr(session, "get_provider_graph_assignment_info"):
+    for part in session.get_provider_graph_assignment_info():
+        if part.ep_name == provider.PROVIDER:
+            print(*(node.op_type for node in part.get_nodes()))
+"""
+
+
+@pytest.mark.parametrize(
+    ("memory", "nodes", "taken"),
+    [("device", "", ""), ("device", "all", "Neg"), ("host", "", "Neg")],
+)
+def test_nodes_stay_on_the_cpu_where_copies_take_longer(
+    memory: str, nodes: str, taken: str
+) -> None:
+    variables = {
+        "TENON_ONNXRUNTIME_MEMORY": memory,
+        "TENON_ONNXRUNTIME_NODES": nodes,
+        "TENON_LOG": "info",
+    }
+    command = [sys.executable, "-c", ISLAND]
+    ran = subprocess.run(
+        command, env={**os.environ, **variables}, capture_output=True, text=True, check=False
+    )
+    assert ran.returncode == 0, ran.stderr
+    if hasattr(onnxruntime.InferenceSession, "get_provider_graph_assignment_info"):
+        assert ran.stdout.strip() == taken
+    reason = "ONNX Runtime computes Neg on its CPU, because of 1 tensor to copy"
+    assert (reason in ran.stderr) == (not taken), ran.stderr

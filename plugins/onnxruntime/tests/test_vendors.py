@@ -14,12 +14,14 @@ from pathlib import Path
 import pytest
 
 PROGRAM = """
-import sys
+import os, sys
 import numpy, onnxruntime
 from onnx import helper
 import provider
 
-library, provider.PROVIDER, wanted = sys.argv[1:]
+library, provider.PROVIDER, wanted, fewer = sys.argv[1:]
+if os.environ["TENON_ONNXRUNTIME_NODES"] != "all":
+    wanted = fewer
 onnxruntime.register_execution_provider_library("vendor", library)
 (device,) = provider.devices()
 assert device.ep_metadata["version"] == "0.1.0"
@@ -48,14 +50,26 @@ onnxruntime.unregister_execution_provider_library("vendor")
 
 
 @pytest.mark.parametrize(
-    ("library", "name", "taken"),
+    ("library", "name", "taken", "fewer"),
     [
-        ("c_operators/libc_operators.so", "CNpuExecutionProvider", "Conv Relu Add"),
-        ("operators/libexample_rust_operators.so", "MyNpuExecutionProvider", "Relu Add"),
+        (
+            "c_operators/libc_operators.so",
+            "CNpuExecutionProvider",
+            "Conv Relu Add",
+            "Conv Relu Add",
+        ),
+        # Two short nodes between others are not worth two copies.
+        ("operators/libexample_rust_operators.so", "MyNpuExecutionProvider", "Relu Add", ""),
     ],
 )
-def test_library_for_paddle_runs_here_too(library: str, name: str, taken: str) -> None:
+@pytest.mark.parametrize("nodes", ["", "all"])
+def test_library_for_paddle_runs_here_too(
+    library: str, name: str, taken: str, fewer: str, nodes: str
+) -> None:
     path = Path(os.environ["TENON_EXAMPLES"]) / library
-    command = [sys.executable, "-c", PROGRAM, str(path), name, taken]
-    ran = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    command = [sys.executable, "-c", PROGRAM, str(path), name, taken, fewer]
+    variables = {**os.environ, "TENON_ONNXRUNTIME_NODES": nodes}
+    ran = subprocess.run(
+        command, capture_output=True, text=True, check=False, timeout=120, env=variables
+    )
     assert ran.returncode == 0, ran.stderr[-3000:]

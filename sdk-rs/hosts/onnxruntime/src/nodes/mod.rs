@@ -11,6 +11,7 @@ use tenon::device::Result;
 
 pub(crate) use crate::kernel::HostKernel;
 use crate::kernel::{Compute, Info};
+use crate::session::Taken;
 pub(crate) use registry::Registry;
 use types::Elements;
 
@@ -90,6 +91,13 @@ impl Node {
         }
     }
 
+    /// Says how the device takes the node.
+    pub(crate) fn taken(&self) -> Taken {
+        let is_light =
+            matches!(self.work, Work::Rule(_)) && !self.methods.iter().any(|it| HEAVY.contains(it));
+        Taken { is_light, host_inputs: self.host_inputs, is_host_output: self.is_host_output }
+    }
+
     const fn until(self, last: i32) -> Self {
         Self { versions: (self.versions.0, last), ..self }
     }
@@ -110,6 +118,9 @@ impl Node {
         Self { domain, versions: (self.versions.0, 1), ..self }
     }
 }
+
+/// The methods whose work takes longer than a copy of their tensors.
+const HEAVY: &[&str] = &["conv", "conv_transpose", "einsum", "matmul", "rnn"];
 
 /// Returns the kernel for an operator of a version.
 pub(crate) fn find(domain: &str, operator: &str, version: i32) -> Option<&'static Node> {
@@ -135,6 +146,13 @@ mod tests {
                 let found = find(node.domain, node.operator, version).expect("the node is in the list");
                 assert!(std::ptr::eq(found, node), "{} has two kernels in version {version}", node.operator);
             }
+        }
+    }
+
+    #[test]
+    fn heavy_methods_are_used() {
+        for method in HEAVY {
+            assert!(list::all().any(|node| node.methods.contains(method)), "{method}");
         }
     }
 

@@ -3,6 +3,7 @@
 mod allocator;
 mod device;
 mod factory;
+mod islands;
 mod pool;
 mod provider;
 mod stream;
@@ -10,5 +11,6 @@ mod transfer;
 
 pub(crate) use device::DeviceState;
 pub(crate) use factory::LibraryFactory;
+pub(crate) use islands::Taken;
 pub(crate) use pool::{Owner, Pool};
 pub(crate) use stream::{state_of, stream_of};
