@@ -6,24 +6,27 @@ use std::path::Path;
 
 use crate::page::{read, root};
 
-/// The folders and files that are searched. Tests, benchmarks and `xtask` have variables of their own.
-const SOURCES: [&str; 15] = [
-    "plugins/onnxruntime/src",
-    "plugins/paddle/src",
-    "plugins/paddle-layers/src",
-    "runtime/cpu/src",
-    "runtime/gloo/src",
-    "runtime/lapack/src",
-    "runtime/cpu-operators/src/onednn",
-    "sdk-c/acl/src",
-    "sdk-c/src",
-    "sdk-py/src",
-    "sdk-py/hatch_build.py",
-    "sdk-rs/hosts/loader/src",
-    "sdk-rs/layers/src",
-    "sdk-rs/hosts/paddle-operators/src",
-    "sdk-rs/src",
-];
+/// The folders of what people use. `tools`, tests and benchmarks have variables of their own.
+const FOLDERS: [&str; 5] = ["plugins", "runtime", "sdk-c", "sdk-py", "sdk-rs"];
+
+/// Files outside of the folders `src` that read variables.
+const FURTHER: [&str; 1] = ["sdk-py/hatch_build.py"];
+
+/// Variables that one of our programs sets for the program that it starts.
+const INTERNAL: [&str; 1] = ["TENON_PADDLE_REPORT"];
+
+/// Calls `visit` with each folder `src` below a folder.
+fn sources(folder: &Path, visit: &mut impl FnMut(&Path)) {
+    for entry in fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display())) {
+        let path = entry.expect("the folder can be read").path();
+        match path.file_name().and_then(|name| name.to_str()) {
+            Some("src") => visit(&path),
+            Some("target" | ".venv") => {}
+            _ if path.is_dir() && !path.is_symlink() => sources(&path, visit),
+            _ => {}
+        }
+    }
+}
 
 /// Collects the quoted names that begin with `TENON_`, in a file or below a folder.
 fn quoted(path: &Path, found: &mut BTreeSet<String>) {
@@ -50,8 +53,14 @@ fn quoted(path: &Path, found: &mut BTreeSet<String>) {
 #[test]
 fn variable_that_is_read_is_on_the_page() {
     let mut read_somewhere = BTreeSet::new();
-    for source in SOURCES {
-        quoted(&root().join(source), &mut read_somewhere);
+    for folder in FOLDERS {
+        sources(&root().join(folder), &mut |path| quoted(path, &mut read_somewhere));
+    }
+    for file in FURTHER {
+        quoted(&root().join(file), &mut read_somewhere);
+    }
+    for name in INTERNAL {
+        assert!(read_somewhere.remove(name), "nothing reads {name}");
     }
     let page = read("docs/src/guide/environment.md");
     let (table, _) = page.split_once("\n## ").expect("the table comes before the first section");

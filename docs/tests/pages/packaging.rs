@@ -4,6 +4,9 @@ use crate::page::{blocks, read};
 
 const PAGE: &str = "docs/src/guide/packaging.md";
 const HOOK: &str = "tools/cli/templates/common/hatch_build.py.jinja";
+const MODULE: &str = "tools/cli/templates/common/package.py.jinja";
+/// Chooses the folder of the library in the wheel.
+const NEW: &str = "tools/cli/src/new/files.rs";
 
 #[test]
 fn names_of_the_page_are_in_the_build_hook() {
@@ -16,7 +19,16 @@ fn names_of_the_page_are_in_the_build_hook() {
         let is_assigned = hook.lines().any(|line| line.starts_with(&format!("{name} = ")));
         assert!(is_assigned, "{HOOK} does not assign {name}");
     }
-    for text in ["force_include", "py3-none", "manylinux_", "paddle_custom_device/"] {
-        assert!(read(PAGE).contains(text) && hook.contains(text), "{text} is not in {PAGE} and {HOOK}");
+    let named = [
+        ("force_include", HOOK),
+        ("py3-none", HOOK),
+        ("manylinux_", HOOK),
+        ("get_library_path()", MODULE),
+        ("get_ep_name()", MODULE),
+        ("get_ep_names()", MODULE),
+        ("paddle_custom_device", NEW),
+    ];
+    for (text, file) in named {
+        assert!(read(PAGE).contains(text) && read(file).contains(text), "{text} is not in {PAGE} and {file}");
     }
 }

@@ -91,7 +91,8 @@ impl Lowerer<'_> {
             (None, Some(path), None) => Some(NodeWork::Rule { path: path.to_owned(), uses: uses() }),
             (None, None, Some(kernel)) => Some(NodeWork::Host { kernel: kernel.to_owned(), uses: uses() }),
             _ => {
-                let message = format!("the node `{}` needs one of `op`, `rule` and `host_kernel`", name.value);
+                let message =
+                    format!("the node `{}` needs one of `op`, `rule` and `host_kernel`", name.value);
                 self.report(Diagnostic::new(Code::KernelForm, name.span, message));
                 None
             }
