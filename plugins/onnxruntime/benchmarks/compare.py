@@ -195,12 +195,13 @@ def main() -> None:
                 ]
                 lines.append(f"| {' | '.join(str(cell) for cell in cells)} |")
                 print(lines[-1], flush=True)
-    mean, fast = (
+    mean, mean_fast = (
         statistics.geometric_mean(row[key] for row in rows) for key in ("ratio", "onednn ratio")
     )
     said = (
         f"ONNX Runtime {onnxruntime.__version__}, {os.cpu_count()} cores, median of "
-        f"{options.rounds} rounds. Geometric mean of the ratios: {mean:.2f}, oneDNN {fast:.2f}."
+        f"{options.rounds} rounds. Geometric mean of the ratios: {mean:.2f}, "
+        f"oneDNN {mean_fast:.2f}."
     )
     content = "\n".join([said, "", *lines])
     print(content)

@@ -13,7 +13,12 @@ from provider import Array, model, random, session
 
 
 def compare(
-    node: Any, inputs: dict[str, Array], weights: dict[str, Array], **tolerance: float
+    node: Any,
+    inputs: dict[str, Array],
+    weights: dict[str, Array],
+    *,
+    rtol: float = 1e-4,
+    atol: float = 1e-5,
 ) -> None:
     """Runs a node on the device alone, twice, and on the CPU provider."""
     made = model([node], inputs, list(node.output[:1]), weights)
@@ -24,7 +29,7 @@ def compare(
         (found,) = on_device.run(None, inputs)
         assert found.dtype == expected.dtype
         numpy.testing.assert_allclose(
-            found.astype(numpy.float64), expected.astype(numpy.float64), **tolerance
+            found.astype(numpy.float64), expected.astype(numpy.float64), rtol, atol
         )
 
 
@@ -57,7 +62,7 @@ def test_products_with_weights_of_four_bits(
     node = microsoft("MatMulNBits", "a", *weights, K=columns, N=rows, bits=4, block_size=size)
     if not are_constants:
         inputs, weights = {**inputs, **weights}, {}
-    compare(node, inputs, weights, rtol=1e-4, atol=1e-3)
+    compare(node, inputs, weights, atol=1e-3)
 
 
 @pytest.mark.parametrize("kind", [numpy.uint8, numpy.int8])
@@ -92,20 +97,20 @@ def test_normalisations_of_sums() -> None:
         ("SkipLayerNormalization", {"gamma": random(8), "beta": random(8, seed=3)}),
     ):
         node = microsoft(operator, *inputs, *weights, epsilon=1e-5)
-        compare(node, inputs, weights, rtol=1e-4, atol=1e-5)
+        compare(node, inputs, weights)
 
 
 @pytest.mark.parametrize("operator", ["Gelu", "QuickGelu", "FastGelu", "BiasGelu"])
 def test_activations(operator: str) -> None:
     weights = {"bias": random(8, seed=1)} if operator in ("FastGelu", "BiasGelu") else {}
-    compare(microsoft(operator, "x", *weights), {"x": random(4, 8)}, weights, rtol=1e-4, atol=1e-5)
+    compare(microsoft(operator, "x", *weights), {"x": random(4, 8)}, weights)
 
 
 def test_products_and_convolutions() -> None:
     node = microsoft("FusedMatMul", "a", "b", transA=1, transB=1, alpha=0.5)
-    compare(node, {"a": random(5, 3)}, {"b": random(4, 5)}, rtol=1e-4, atol=1e-5)
+    compare(node, {"a": random(5, 3)}, {"b": random(4, 5)})
     weights = {"w": random(4, 3, 3, 3), "bias": random(4)}
     for activation, numbers in (("Relu", []), ("LeakyRelu", [0.1]), ("Clip", [-0.5, 0.5])):
         attributes = {"activation_params": numbers} if numbers else {}
         node = microsoft("FusedConv", "x", *weights, activation=activation, **attributes)
-        compare(node, {"x": random(1, 3, 6, 6)}, weights, rtol=1e-4, atol=1e-5)
+        compare(node, {"x": random(1, 3, 6, 6)}, weights)

@@ -36,11 +36,11 @@ def is_left_out() -> bool:
 def test_tests_of_the_project_pass(tmp_path: Path, hosts: str, library: str) -> None:
     folder, site = tmp_path / "project", tmp_path / "site"
     tenon = Path(os.environ["TENON_EXAMPLES"]) / "tenon"
-    options = ("--lang", "c", "--host", hosts, "--folder", folder)
-    subprocess.run([tenon, "new", "fresh-npu", *options], check=True)
+    options = ["--lang", "c", "--host", hosts, "--folder", str(folder)]
+    subprocess.run([str(tenon), "new", "fresh-npu", *options], check=True)
     variables = {**os.environ, "ARCHIVE": os.environ["TENON_PLUGIN_ARCHIVE"]}
     pip = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check"]
-    install = [*pip, "install", "--no-deps", "--target", site, "."]
+    install = [*pip, "install", "--no-deps", "--target", str(site), "."]
     subprocess.run(install, check=True, cwd=folder, env=variables)
     assert (site / library).is_file()
     variables["PYTHONPATH"] = os.pathsep.join([str(site), os.environ["PYTHONPATH"]])
