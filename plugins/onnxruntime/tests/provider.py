@@ -91,3 +91,16 @@ def random(*shape: int, seed: int = 0) -> NDArray[numpy.float32]:
     """Returns numbers between -1 and 1."""
     generator = numpy.random.default_rng(seed)
     return generator.uniform(-1, 1, shape).astype(numpy.float32)
+
+
+def value(array: Array, *, on_device: bool = True) -> onnxruntime.OrtValue:
+    """Returns an array as a value of ONNX Runtime, in memory of the device if it has its own."""
+    given = onnxruntime.OrtValue.ortvalue_from_numpy(array)
+    if not on_device or not has_own_memory():
+        return given
+    info = devices()[0].memory_info(onnxruntime.OrtDeviceMemoryType.DEFAULT)
+    made = onnxruntime.OrtValue.ortvalue_from_shape_and_type(
+        array.shape, array.dtype.type, "gpu", 0, info.device_vendor_id
+    )
+    onnxruntime.copy_tensors([given], [made])
+    return made

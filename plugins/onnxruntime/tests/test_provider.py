@@ -204,11 +204,7 @@ def test_values_on_the_device() -> None:
     info = device.memory_info(onnxruntime.OrtDeviceMemoryType.DEFAULT)
     assert info.device_vendor_id == 0xFFFF
     x = random(3, 4)
-    source = onnxruntime.OrtValue.ortvalue_from_numpy(x)
-    target = onnxruntime.OrtValue.ortvalue_from_shape_and_type(
-        [3, 4], numpy.float32, "gpu", 0, info.device_vendor_id
-    )
-    onnxruntime.copy_tensors([source], [target])
+    target = provider.value(x)
     back = onnxruntime.OrtValue.ortvalue_from_numpy(numpy.zeros_like(x))
     onnxruntime.copy_tensors([target], [back])
     assert numpy.array_equal(back.numpy(), x)

@@ -45,9 +45,11 @@ pub fn attention(
     expect_shape(&lse_dims, lse.as_deref().map_or(&lse_dims[..], ViewMut::dims))?;
     with_float!(q.dtype(), T => {
         let mask = Mask::<T>::new(mask, &plan)?;
-        let (outs, inputs) = ([Some(out.reborrow()), lend(lse)], [Some(q), Some(k), Some(v)]);
+        let ([q, k, v], rows) = laid_out([q, k, v])?;
+        let (outs, inputs) = ([Some(out.reborrow()), lend(lse)], [Some(&q), Some(&k), Some(&v)]);
         with_optional_slices::<T, 2, 3>(outs, inputs, |[out, lse], inputs| {
-            plan.forward(out.unwrap_or_default(), lse, inputs.map(Option::unwrap_or_default), &mask);
+            let [q, k, v] = parts(inputs.map(Option::unwrap_or_default), rows);
+            plan.forward(out.unwrap_or_default(), lse, [q, k, v], &mask);
             Ok(())
         })
     })
@@ -77,12 +79,61 @@ pub fn attention_grad(
     }
     with_float!(q.dtype(), T => {
         let mask = Mask::<T>::new(mask, &plan)?;
-        let inputs = [Some(q), Some(k), Some(v), Some(dout)];
+        let ([q, k, v], rows) = laid_out([q, k, v])?;
+        let inputs = [Some(&q), Some(&k), Some(&v), Some(dout)];
         with_optional_slices::<T, 3, 4>(outs, inputs, |outs, inputs| {
-            plan.backward(outs, inputs.map(Option::unwrap_or_default), &mask);
+            let [q, k, v, dout] = inputs.map(Option::unwrap_or_default);
+            plan.backward(outs, parts([q, k, v], rows), dout, &mask);
             Ok(())
         })
     })
+}
+
+/// The distances between the rows of a tensor of heads, each of which is one after the other.
+#[derive(Clone, Copy)]
+struct Rows {
+    sample: usize,
+    /// From a query or a key to the next one.
+    next: usize,
+    head: usize,
+}
+
+impl Rows {
+    /// Returns the distances in a contiguous tensor, `[batch, length, heads, width]`.
+    fn contiguous(length: usize, heads: usize, width: usize) -> Self {
+        Self { sample: length * heads * width, next: heads * width, head: width }
+    }
+}
+
+/// Returns views that are contiguous where a tensor is, or where it is with its heads before its length, as in caches. So
+/// these are not copied.
+fn laid_out<'v, const N: usize>(views: [&View<'v>; N]) -> Result<([View<'v>; N], [Rows; N])> {
+    let mut rows = [Rows::contiguous(0, 0, 0); N];
+    let mut found = views.map(Clone::clone);
+    for (view, rows) in found.iter_mut().zip(&mut rows) {
+        let &[_, length, heads, width] = view.dims() else {
+            return Err(Error::Rank { dims: view.dims().len(), strides: 4 });
+        };
+        *rows = Rows::contiguous(length, heads, width);
+        let turned = view.clone().permute(&[0, 2, 1, 3])?;
+        if !view.is_contiguous() && turned.is_contiguous() {
+            *view = turned;
+            *rows = Rows { sample: length * heads * width, next: width, head: length * width };
+        }
+    }
+    Ok((found, rows))
+}
+
+/// The elements of queries, keys or values.
+#[derive(Clone, Copy)]
+struct Part<'a, T> {
+    data: &'a [T],
+    rows: Rows,
+}
+
+/// Joins elements with the distances between their rows.
+fn parts<'a, T, const N: usize>(slices: [&'a [T]; N], rows: [Rows; N]) -> [Part<'a, T>; N] {
+    std::array::from_fn(|index| Part { data: slices[index], rows: rows[index] })
 }
 
 struct Plan {
@@ -163,47 +214,54 @@ impl Plan {
         })
     }
 
-    /// Returns the start of the block's rows in a tensor of queries whose rows have a given width.
-    fn rows(&self, block: Block, width: usize) -> usize {
-        ((block.sample * self.queries + block.first) * self.heads + block.head) * width
+    /// Returns the distances between the rows of a contiguous tensor with a row for each query.
+    fn query_rows(&self, width: usize) -> Rows {
+        Rows::contiguous(self.queries, self.heads, width)
+    }
+
+    /// Returns the start of the block's rows in a tensor with a row for each query.
+    fn first_query(block: Block, rows: Rows) -> usize {
+        block.sample * rows.sample + block.first * rows.next + block.head * rows.head
     }
 
     /// Returns the start of the rows of all keys of the block's head.
-    fn key_rows(&self, block: Block, width: usize) -> usize {
+    fn first_key(&self, block: Block, rows: Rows) -> usize {
         let head = block.head / (self.heads / self.key_heads);
-        (block.sample * self.keys * self.key_heads + head) * width
+        block.sample * rows.sample + head * rows.head
     }
 
-    fn of_queries<'a, T>(&self, data: &'a [T], block: Block, width: usize) -> Matrix<'a, T> {
-        let data = data.get(self.rows(block, width)..).unwrap_or_default();
-        Matrix::with_rows_apart(data, block.len, width, self.heads * width)
+    fn of_queries<'a, T>(part: Part<'a, T>, block: Block, width: usize) -> Matrix<'a, T> {
+        let data = part.data.get(Self::first_query(block, part.rows)..).unwrap_or_default();
+        Matrix::with_rows_apart(data, block.len, width, part.rows.next)
     }
 
-    fn of_keys<'a, T>(&self, data: &'a [T], block: Block, width: usize) -> Matrix<'a, T> {
-        let data = data.get(self.key_rows(block, width)..).unwrap_or_default();
-        Matrix::with_rows_apart(data, self.keys, width, self.key_heads * width)
+    fn of_keys<'a, T>(&self, part: Part<'a, T>, block: Block, width: usize) -> Matrix<'a, T> {
+        let data = part.data.get(self.first_key(block, part.rows)..).unwrap_or_default();
+        Matrix::with_rows_apart(data, self.keys, width, part.rows.next)
     }
 
     fn of_keys_mut<'a, T>(&self, data: &'a mut [T], block: Block, width: usize) -> MatrixMut<'a, T> {
-        let data = data.get_mut(self.key_rows(block, width)..).unwrap_or_default();
-        MatrixMut::with_rows_apart(data, self.keys, width, self.key_heads * width)
+        let rows = Rows::contiguous(self.keys, self.key_heads, width);
+        let data = data.get_mut(self.first_key(block, rows)..).unwrap_or_default();
+        MatrixMut::with_rows_apart(data, self.keys, width, rows.next)
     }
 
     fn of_queries_mut<'a, T>(&self, data: &'a mut [T], block: Block, width: usize) -> MatrixMut<'a, T> {
-        let data = data.get_mut(self.rows(block, width)..).unwrap_or_default();
-        MatrixMut::with_rows_apart(data, block.len, width, self.heads * width)
+        let rows = self.query_rows(width);
+        let data = data.get_mut(Self::first_query(block, rows)..).unwrap_or_default();
+        MatrixMut::with_rows_apart(data, block.len, width, rows.next)
     }
 
     /// Computes the softmax of the scores of a block, and calls `visit` with the logarithm of each row's sum.
     fn weights<T: Float>(
         &self,
         weights: &mut [T],
-        [q, k]: [&[T]; 2],
+        [q, k]: [Part<'_, T>; 2],
         mask: &Mask<T>,
         block: Block,
         mut visit: impl FnMut(usize, T),
     ) {
-        let (q, k) = (self.of_queries(q, block, self.width), self.of_keys(k, block, self.width));
+        let (q, k) = (Self::of_queries(q, block, self.width), self.of_keys(k, block, self.width));
         T::multiply(MatrixMut::new(weights, block.len, self.keys), q, k.transposed(), false);
         let (scale, hidden) = (T::of(self.scale), T::of(f64::NEG_INFINITY));
         for (number, row) in weights.chunks_exact_mut(self.keys.max(1)).enumerate() {
@@ -230,7 +288,7 @@ impl Plan {
         &self,
         out: &mut [T],
         mut lse: Option<&mut [T]>,
-        [q, k, v]: [&[T]; 3],
+        [q, k, v]: [Part<'_, T>; 3],
         mask: &Mask<T>,
     ) {
         let mut weights = vec![T::ZERO; BLOCK * self.keys];
@@ -250,7 +308,14 @@ impl Plan {
         }
     }
 
-    fn backward<T: Float>(&self, outs: [Option<&mut [T]>; 3], [q, k, v, dout]: [&[T]; 4], mask: &Mask<T>) {
+    fn backward<T: Float>(
+        &self,
+        outs: [Option<&mut [T]>; 3],
+        [q, k, v]: [Part<'_, T>; 3],
+        dout: &[T],
+        mask: &Mask<T>,
+    ) {
+        let dout = Part { data: dout, rows: self.query_rows(self.value_width) };
         let [mut dq, mut dk, mut dv] = outs;
         for gradient in [dk.as_deref_mut(), dv.as_deref_mut()].into_iter().flatten() {
             gradient.fill(T::ZERO);
@@ -260,7 +325,7 @@ impl Plan {
             let (weights, scores) =
                 (&mut weights[..block.len * self.keys], &mut scores[..block.len * self.keys]);
             self.weights(weights, [q, k], mask, block, |_, _| {});
-            let dout = self.of_queries(dout, block, self.value_width);
+            let dout = Self::of_queries(dout, block, self.value_width);
             if let Some(dv) = dv.as_deref_mut() {
                 let weights = Matrix::new(weights, block.len, self.keys).transposed();
                 T::multiply(self.of_keys_mut(dv, block, self.value_width), weights, dout, true);
@@ -290,7 +355,7 @@ impl Plan {
                 T::multiply(self.of_queries_mut(dq, block, self.width), scores, k, false);
             }
             if let Some(dk) = dk.as_deref_mut() {
-                let q = self.of_queries(q, block, self.width);
+                let q = Self::of_queries(q, block, self.width);
                 T::multiply(self.of_keys_mut(dk, block, self.width), scores.transposed(), q, true);
             }
         }

@@ -1,6 +1,6 @@
 use tenon_kernels::attention::{attention, attention_grad};
 use tenon_kernels::swiglu::{swiglu, swiglu_grad};
-use tenon_kernels::{DType, Error};
+use tenon_kernels::{DType, Error, View};
 
 use crate::conv::{flat, indices};
 use crate::support::{FLOATS, Random, gradient};
@@ -108,6 +108,39 @@ fn attention_and_its_gradient_equal_a_loop() {
                 gradient(&inputs, which, &dout.values(), |inputs| case.forward(inputs, &mask_values).0);
             ours.assert_close(&wanted, (which, &case));
         }
+    }
+}
+
+#[test]
+fn heads_before_the_length_equal_a_loop() {
+    let mut random = Random(3);
+    let case = Case { heads: [4, 2], lengths: [2, 5], widths: [3, 2], ..cases()[1].clone() };
+    let tensors = case.dims().map(|dims| random.tensor(DType::F32, &dims));
+    let inputs = tensors.each_ref().map(|tensor| tensor.values());
+    // As a cache has it: `[batch, heads, length, width]`.
+    let turned = [0, 1, 2].map(|which| {
+        let [batch, length, heads, width] = case.dims()[which];
+        indices(&[batch, heads, length, width])
+            .iter()
+            .map(|at| inputs[which][flat(&case.dims()[which], &[at[0], at[2], at[1], at[3]])] as f32)
+            .collect::<Vec<f32>>()
+    });
+    let [q, k, v] = [0, 1, 2].map(|which| {
+        let [_, length, heads, width] = case.dims()[which].map(|dim| dim as isize);
+        let strides = [heads * length * width, width, length * width, 1];
+        View::of_strided(&turned[which], &case.dims()[which], &strides).unwrap()
+    });
+    let mut out = random.tensor(DType::F32, &case.result());
+    attention(&mut out.view_mut(), None, &q, &k, &v, None, SCALE, true).unwrap();
+    out.assert_close(&case.forward(&inputs, &[]).0, &case);
+    let dout = random.tensor(DType::F32, &case.result());
+    let mut gradients = case.dims().map(|dims| random.tensor(DType::F32, &dims));
+    let [mut dq, mut dk, mut dv] = gradients.each_mut().map(|tensor| tensor.view_mut());
+    let outs = (Some(&mut dq), Some(&mut dk), Some(&mut dv));
+    attention_grad(outs.0, outs.1, outs.2, &q, &k, &v, None, &dout.view(), SCALE, true).unwrap();
+    for (which, ours) in gradients.iter().enumerate() {
+        let wanted = gradient(&inputs, which, &dout.values(), |inputs| case.forward(inputs, &[]).0);
+        ours.assert_close(&wanted, (which, &case));
     }
 }
 

@@ -2,6 +2,7 @@
 //!
 //! Formulas and rules are those of the operators' documentation at onnx.ai.
 
+pub(crate) mod attention;
 pub(crate) mod blocks;
 pub(crate) mod convolution;
 pub(crate) mod creation;
@@ -14,6 +15,7 @@ pub(crate) mod products;
 pub(crate) mod quantization;
 pub(crate) mod recurrent;
 pub(crate) mod reduction;
+pub(crate) mod rotary;
 pub(crate) mod shapes;
 mod steps;
 

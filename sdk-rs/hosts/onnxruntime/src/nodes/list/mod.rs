@@ -2,6 +2,7 @@
 
 //! The list of kernels, by the operators of models that they compute.
 
+mod attention;
 mod control_flow;
 mod elementwise;
 mod images;
@@ -24,6 +25,7 @@ pub(super) fn all() -> impl Iterator<Item = &'static Node> {
         indexing::NODES,
         images::NODES,
         recurrent::NODES,
+        attention::NODES,
         quantization::NODES,
         control_flow::NODES,
         microsoft::NODES,
