@@ -41,13 +41,22 @@ def devices() -> list[Any]:
 
 
 def session(
-    model: ModelProto, *, on_device: bool = True, optimised: bool = True, only_device: bool = False
+    model: ModelProto,
+    *,
+    on_device: bool = True,
+    optimised: bool = True,
+    only_device: bool = False,
+    profile: Path | None = None,
 ) -> onnxruntime.InferenceSession:
     """Makes a session for a model.
 
-    With `only_device`, ONNX Runtime refuses a model of which a node would run elsewhere.
+    With `only_device`, ONNX Runtime refuses a model of which a node would run elsewhere. With
+    `profile`, it writes a profile to a file whose name begins so.
     """
     options = onnxruntime.SessionOptions()
+    if profile is not None:
+        options.enable_profiling = True
+        options.profile_file_prefix = str(profile)
     options.log_severity_level = 4
     options.intra_op_num_threads = 1
     if not optimised:

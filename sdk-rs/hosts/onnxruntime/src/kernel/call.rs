@@ -76,6 +76,11 @@ impl<'c> Call<'c> {
         work(&Composed::new(library.operators, compositions, self), self.launch)
     }
 
+    /// Returns the stream that the work of the call runs on.
+    pub(super) fn stream(&self) -> Stream {
+        self.launch.stream
+    }
+
     /// Waits for the work of the stream, so that its results can be read.
     pub(crate) fn synchronize(&self) -> Result<()> {
         match self.device.library.memory {

@@ -8,7 +8,7 @@ use super::{Call, Compute};
 use crate::api::objects::{Kernel, Result};
 use crate::api::runtime::KernelContext;
 use crate::error::reported;
-use crate::session::DeviceState;
+use crate::session::{DeviceState, measured};
 
 /// A kernel for a node.
 pub(crate) struct NodeKernel {
@@ -28,7 +28,8 @@ impl Drop for NodeKernel {
 #[tenon::object]
 impl Kernel for NodeKernel {
     fn compute_node(&self, context: KernelContext) -> Result<()> {
-        let computed = Call::new(&self.device, context, &self.places).and_then(|call| (self.compute)(&call));
+        let computed = Call::new(&self.device, context, &self.places)
+            .and_then(|call| measured(self.operator, call.stream(), || (self.compute)(&call)));
         computed.map_err(|error| {
             let message = format!("{}: {}", self.operator, error.message);
             reported(tenon::device::Error::new(error.status, message))

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use super::device::DeviceState;
 use super::islands::{self, Described};
-use crate::api::objects::{GraphSupport, KernelRegistry, Provider, Result, RunOptions};
+use super::profiler::SessionProfiler;
+use crate::api::objects::{GraphSupport, KernelRegistry, Profiler, Provider, Result, RunOptions};
 use crate::api::runtime::{Graph, Node, ValueInfo};
 use crate::error::reported;
 use crate::host::Host;
@@ -158,5 +159,9 @@ impl Provider for SessionProvider {
 
     fn synchronize(&self) -> Result<()> {
         self.device.library.device.synchronize_device(self.device.id).map_err(reported)
+    }
+
+    fn create_profiler(&self) -> Result<Box<dyn Profiler>> {
+        Ok(Box::new(SessionProfiler::new(Arc::clone(&self.device))))
     }
 }

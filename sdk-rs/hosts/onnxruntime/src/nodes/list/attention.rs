@@ -13,6 +13,13 @@ pub(super) static NODES: &[Node] = &[
         &[("T1", FLOAT), ("T2", FLOAT), ("U", FLOAT.and(BOOL))],
         (&["attention", "select", "logical_and", "cast", "copy"], rules::attention::attention),
     )
+    .until(23),
+    Node::new(
+        "Attention",
+        24,
+        &[("T1", FLOAT), ("T2", FLOAT), ("U", FLOAT.and(BOOL))],
+        (&["attention", "select", "logical_and", "cast", "copy"], rules::attention::attention),
+    )
     .until(24)
     .host(&[6]),
     Node::new(
