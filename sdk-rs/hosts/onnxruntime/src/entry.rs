@@ -3,12 +3,12 @@
 use std::ffi::{CStr, c_char, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use tenon::support::{panic_text, write_line};
+use tenon::support::{LibraryOf, panic_text, write_line};
 
 use crate::api::objects::OrtObjects;
 use crate::host::{Host, Refusal, refuse};
 use crate::library::Library;
-use crate::session::LibraryFactory;
+use crate::session::{Lease, LibraryFactory};
 
 /// Makes the factory of a library.
 ///
@@ -61,9 +61,19 @@ pub unsafe fn refuse_host(base: *const c_void, reason: &str) -> *mut c_void {
 
 /// Releases the factory of a library.
 ///
+/// If objects of the factory are alive, it stays with its library, because the host calls it to release them.
+///
 /// # Safety
 /// As for the function that [`library!`](crate::library!) exports.
 pub unsafe fn release_factory(factory: *mut c_void) -> *mut c_void {
+    if Lease::any() {
+        // A program stays loaded by itself.
+        LibraryOf::this_code().map(|library| library.stay_loaded());
+        write_line(format_args!(
+            "the library was unregistered while a session or a tensor uses it: it stays loaded until the process ends"
+        ));
+        return std::ptr::null_mut();
+    }
     // SAFETY: the caller's promise.
     let released = catch_unwind(AssertUnwindSafe(|| unsafe { OrtObjects::release_factory(factory.cast()) }));
     if let Ok(Err(error)) = released {

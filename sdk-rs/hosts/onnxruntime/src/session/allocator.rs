@@ -8,6 +8,7 @@ use tenon::support::Mutex;
 use tenon::{AnyPtr, DevicePtr, HostPtr};
 
 use super::device::DeviceState;
+use super::lease::Lease;
 use super::pool::Owner;
 use super::stream::stream_of;
 use crate::api::objects::{Allocator, HostStream, Result};
@@ -17,11 +18,12 @@ use crate::api::runtime::{KeyValuePairs, MemoryInfo};
 pub(crate) struct DeviceMemory {
     device: Arc<DeviceState>,
     info: MemoryInfo,
+    _lease: Lease,
 }
 
 impl DeviceMemory {
     pub(crate) fn new(device: Arc<DeviceState>, info: MemoryInfo) -> Self {
-        Self { device, info }
+        Self { device, info, _lease: Lease::new() }
     }
 
     fn allocate_for(&self, size: usize, owner: Owner) -> AnyPtr {
@@ -86,11 +88,12 @@ pub(crate) struct PinnedMemory {
     device: Arc<DeviceState>,
     info: MemoryInfo,
     sizes: Mutex<HashMap<usize, usize>>,
+    _lease: Lease,
 }
 
 impl PinnedMemory {
     pub(crate) fn new(device: Arc<DeviceState>, info: MemoryInfo) -> Self {
-        Self { device, info, sizes: Mutex::default() }
+        Self { device, info, sizes: Mutex::default(), _lease: Lease::new() }
     }
 }
 

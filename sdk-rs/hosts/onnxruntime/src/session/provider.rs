@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::device::DeviceState;
 use super::islands::{self, Described};
+use super::lease::Lease;
 use super::profiler::SessionProfiler;
 use crate::api::objects::{GraphSupport, KernelRegistry, Profiler, Provider, Result, RunOptions};
 use crate::api::runtime::{Graph, Node, ValueInfo};
@@ -24,11 +25,12 @@ fn takes_all() -> bool {
 /// The provider of a session.
 pub(crate) struct SessionProvider {
     device: Arc<DeviceState>,
+    _lease: Lease,
 }
 
 impl SessionProvider {
     pub(crate) fn new(device: Arc<DeviceState>) -> Self {
-        Self { device }
+        Self { device, _lease: Lease::new() }
     }
 
     /// Takes the nodes of a graph that have kernels.
