@@ -1,5 +1,4 @@
-//! Convolutions of dense tensors: blocked `im2col` with matrix products, or plain loops for depthwise
-//! convolutions.
+//! Convolutions of dense tensors: blocked `im2col` with matrix products, or loops for depthwise convolutions.
 //!
 //! Each of the large image, the small image and the kernels can be computed from the other two: the forward
 //! pass, the gradient of the image and the gradient of the kernels.
@@ -22,7 +21,7 @@ impl Geometry {
     }
 
     /// Returns the pairs of sample and group to process; none if there is nothing to compute.
-    fn parts(&self) -> impl Iterator<Item = (usize, usize)> + use<> {
+    pub(super) fn parts(&self) -> impl Iterator<Item = (usize, usize)> + use<> {
         let groups = self.groups;
         let samples = if self.taps() == 0 || self.small_len() == 0 { 0 } else { self.batch };
         (0..samples).flat_map(move |sample| (0..groups).map(move |group| (sample, group)))
@@ -63,18 +62,11 @@ impl Geometry {
         if self.is_provided(Pass::Small, small, [large, kernels], copies) {
             return;
         }
-        if self.is_depthwise() || self.taps() == 0 {
+        if self.taps() == 0 {
             small.fill(T::ZERO);
         }
         if self.is_depthwise() {
-            for (sample, group) in self.parts() {
-                let large = &large[self.large_at(sample, group)];
-                let small = &mut small[self.small_at(sample, group)];
-                self.taps_of(group, kernels, |kernel, at, seen| {
-                    add_scaled(&mut small[at], 1, &large[seen], self.step(), kernel);
-                });
-            }
-            return;
+            return self.depthwise(small, large, kernels);
         }
         let mut columns = Vec::new();
         for (sample, group) in self.parts() {

@@ -9,6 +9,7 @@
 //! PaddlePaddle. A group of channels depends only on the same group of the other image. With as many groups
 //! as channels, the convolution is depthwise.
 
+mod depthwise;
 mod engine;
 mod geometry;
 mod half;

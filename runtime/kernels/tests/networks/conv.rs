@@ -147,6 +147,34 @@ fn cases() -> Vec<Case> {
         Case { kernel: vec![1, 1], paddings: vec![0, 0], strides: vec![2, 2], groups: 2, ..case.clone() },
         Case { channels: [1, 1], groups: 5, ..case.clone() },
         Case { channels: [1, 2], groups: 3, strides: vec![2, 1], image: wide.clone(), ..case.clone() },
+        Case {
+            channels: [1, 1],
+            groups: 2,
+            image: vec![7, 29],
+            paddings: vec![2, 3],
+            strides: vec![2, 2],
+            dilations: vec![2, 3],
+            ..case.clone()
+        },
+        Case {
+            channels: [1, 1],
+            groups: 2,
+            image: vec![6, 23],
+            kernel: vec![2, 4],
+            paddings: vec![1, 0, 5, 2],
+            dilations: vec![3, 2],
+            ..case.clone()
+        },
+        Case {
+            channels: [1, 2],
+            groups: 2,
+            image: vec![3, 4, 11],
+            kernel: vec![2, 1, 3],
+            paddings: vec![1, 0, 6],
+            strides: vec![1, 3, 4],
+            dilations: vec![2, 1, 1],
+            ..case.clone()
+        },
         Case { kernel: vec![5, 1], paddings: vec![4, 3], dilations: vec![1, 3], image: wide, ..case.clone() },
         Case {
             image: vec![9],

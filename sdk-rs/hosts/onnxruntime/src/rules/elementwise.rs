@@ -159,22 +159,35 @@ pub(crate) fn power(_: &Info) -> Result<Compute> {
 pub(crate) fn clip(_: &Info) -> Result<Compute> {
     Ok(Box::new(|call| {
         let x = call.input(0)?;
-        let (lower, upper) = (call.optional(1)?, call.optional(2)?);
         let mut out = call.output(0, x.dims())?;
-        match (lower, upper) {
+        if x.data_type() == DataType::INT64 {
+            return clip_wide(call, &mut out, &x);
+        }
+        let limit = |index: usize| call.numbers(index).map(|numbers| numbers?.first().copied());
+        match (limit(1)?, limit(2)?) {
             (None, None) => call.write(&mut out, &x),
-            (Some(lower), None) => {
-                call.run(|operators, launch| operators.maximum(launch, &mut out, &x, &lower))
-            }
-            (None, Some(upper)) => {
-                call.run(|operators, launch| operators.minimum(launch, &mut out, &x, &upper))
-            }
-            (Some(lower), Some(upper)) => {
-                let raised = call.binary(&x, &lower, binary!(maximum))?;
-                call.run(|operators, launch| operators.minimum(launch, &mut out, &raised, &upper))
+            (lower, upper) => {
+                let (lower, upper) = (lower.unwrap_or(f64::NEG_INFINITY), upper.unwrap_or(f64::INFINITY));
+                call.run(|operators, launch| operators.clip(launch, &mut out, &x, lower, upper))
             }
         }
     }))
+}
+
+/// Limits integers that a floating-point number may not hold.
+fn clip_wide(call: &Call<'_>, out: &mut TensorMut<'_>, x: &TensorRef<'_>) -> Result<()> {
+    let limit = |index: usize| {
+        let number = call.integers(index)?.and_then(|numbers| numbers.first().copied());
+        number.map(|number| call.upload_integers(&[], &[number])).transpose()
+    };
+    let x = match limit(1)? {
+        Some(lower) => call.binary(x, &lower, binary!(maximum))?,
+        None => x.clone(),
+    };
+    match limit(2)? {
+        Some(upper) => call.run(|operators, launch| operators.minimum(launch, out, &x, &upper)),
+        None => call.write(out, &x),
+    }
 }
 
 /// Tells which elements are infinite.

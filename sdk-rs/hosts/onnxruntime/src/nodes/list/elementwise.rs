@@ -317,8 +317,9 @@ pub(super) static NODES: &[Node] = &[
         "Clip",
         11,
         &[("T", FLOAT.and(INTEGER))],
-        (&["maximum", "minimum", "copy"], rules::elementwise::clip),
-    ),
+        (&["clip", "maximum", "minimum", "copy"], rules::elementwise::clip),
+    )
+    .host(&[1, 2]),
     Node::new(
         "Add",
         7,
