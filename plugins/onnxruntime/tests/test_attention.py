@@ -44,7 +44,7 @@ def compare(
             numpy.testing.assert_allclose(one, other, 1e-4, 1e-5)
 
 
-def node_of(operator: str, inputs: dict[str, Array], *outputs: str, **attributes: Any) -> Any:
+def node_of(operator: str, inputs: dict[str, Any], *outputs: str, **attributes: Any) -> Any:
     """Makes a node whose inputs have names that are empty where they are absent."""
     names = [name if value is not None else "" for name, value in inputs.items()]
     for name in [name for name, value in inputs.items() if value is None]:
@@ -86,7 +86,7 @@ def test_attention(rank: int, kv_heads: int, causal: int, mask: str) -> None:
 @pytest.mark.parametrize("has_mask", [False, True])
 def test_attention_with_caches(causal: int, has_mask: bool) -> None:
     before = 5
-    inputs = parts()
+    inputs: dict[str, Any] = parts()
     inputs["mask"] = random(QUERIES, before + QUERIES, seed=9) if has_mask else None
     inputs["past_k"] = random(BATCH, HEADS, before, WIDTH, seed=3)
     inputs["past_v"] = random(BATCH, HEADS, before, WIDTH, seed=4)
@@ -153,7 +153,7 @@ def test_attention_of_one_input(causal: int, mask: str, has_past: bool) -> None:
     hidden, before = 16, 4
     inner = HEADS * WIDTH
     keys = QUERIES + (before if has_past else 0)
-    inputs = {
+    inputs: dict[str, Any] = {
         "x": random(BATCH, QUERIES, hidden),
         "w": random(hidden, 3 * inner, seed=1),
         "b": random(3 * inner, seed=2),
