@@ -42,8 +42,8 @@ pub struct TensorMut<'a> {
     memory: PhantomData<&'a mut [u8]>,
 }
 
-/// One number for each dimension: few tensors have more than six.
-type PerDimension<T> = SmallVec<[T; 6]>;
+/// One number for each dimension: few tensors have more than four.
+type PerDimension<T> = SmallVec<[T; 4]>;
 
 #[derive(Clone, Debug)]
 struct Tensor {

@@ -85,7 +85,7 @@ impl TensorRef<'_> {
     }
 
     /// Returns copies of the dimensions and strides, without allocations if there are few dimensions.
-    fn lists(&self) -> (SmallVec<[usize; 6]>, SmallVec<[isize; 6]>) {
+    fn lists(&self) -> (SmallVec<[usize; 4]>, SmallVec<[isize; 4]>) {
         (SmallVec::from_slice(self.dims()), SmallVec::from_slice(self.strides()))
     }
 

@@ -22,7 +22,7 @@ use crate::loops::walk::Walk;
 use crate::tensor::strided::{Layout, contiguous_strides};
 
 /// One number for each dimension.
-pub(crate) type PerDimension<T> = SmallVec<[T; 6]>;
+pub(crate) type PerDimension<T> = SmallVec<[T; 4]>;
 
 /// A read-only tensor.
 #[derive(Clone, Debug)]

@@ -10,7 +10,7 @@ use crate::api::runtime::{ElementType, OnnxRuntime, Value};
 use crate::element::data_type;
 
 /// One number for each dimension: few tensors have more than six.
-pub(super) type Shape<T> = SmallVec<[T; 6]>;
+pub(super) type Shape<T> = SmallVec<[T; 4]>;
 
 /// The elements of a value of the host.
 pub(super) struct Elements<'v> {
