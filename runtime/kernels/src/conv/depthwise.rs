@@ -3,8 +3,6 @@
 //! The elements that one kernel element reads in adjacent windows of a line are brought next to each other, with
 //! zeros for padding. So strides, dilations and edges cost nothing in the loops.
 
-use std::ops::Range;
-
 use crate::conv::geometry::Geometry;
 use crate::elements::float::Float;
 use crate::loops::simd::wide;
@@ -137,8 +135,7 @@ fn blocks<T: Float, const N: usize>(out: &mut [T], elements: &[T], taps: &[Tap<T
     while let Some(block) = out.get_mut(done..done + N) {
         let mut sums = [T::ZERO; N];
         for Tap { start, factor } in taps {
-            let range: Range<usize> = start + done..start + done + N;
-            for (sum, &element) in sums.iter_mut().zip(&elements[range]) {
+            for (sum, &element) in sums.iter_mut().zip(&elements[start + done..][..N]) {
                 *sum += element * *factor;
             }
         }

@@ -105,7 +105,7 @@ impl Geometry {
                 let small = &small[self.small_at(sample, group)];
                 let large = &mut large[self.large_at(sample, group)];
                 self.taps_of(group, kernels, |kernel, from, at| {
-                    add_scaled(&mut large[at], self.step(), &small[from], 1, kernel);
+                    add_scaled(&mut large[at], self.step(), &small[from], kernel);
                 });
             }
             return;
@@ -189,7 +189,7 @@ impl Geometry {
         self.segments(lines, |Segment { windows, start, .. }| {
             let Some(row) = rows.next() else { return };
             if !windows.is_empty() {
-                add_scaled(&mut large[start..], self.step(), &row[windows], 1, T::ONE);
+                add_scaled(&mut large[start..], self.step(), &row[windows], T::ONE);
             }
         });
     }
@@ -236,12 +236,12 @@ impl Geometry {
     }
 }
 
-/// Adds `source * factor` to a target, both of which may have gaps.
-fn add_scaled<T: Float>(target: &mut [T], target_step: usize, source: &[T], source_step: usize, factor: T) {
-    if [target_step, source_step] == [1, 1] {
+/// Adds `source * factor` to elements of a target that are `step` apart.
+fn add_scaled<T: Float>(target: &mut [T], step: usize, source: &[T], factor: T) {
+    if step == 1 {
         target.iter_mut().zip(source).for_each(|(target, &source)| *target += source * factor);
         return;
     }
-    let pairs = target.iter_mut().step_by(target_step).zip(source.iter().step_by(source_step));
+    let pairs = target.iter_mut().step_by(step).zip(source);
     pairs.for_each(|(target, &source)| *target += source * factor);
 }

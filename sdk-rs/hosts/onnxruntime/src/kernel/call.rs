@@ -20,7 +20,7 @@ pub(crate) struct Places {
     pub(crate) inputs: Vec<Option<Constant>>,
     /// The number of outputs.
     pub(crate) outputs: usize,
-    /// What the kernel made of constants.
+    /// The tensors that the kernel made of constants.
     pub(super) kept: OnceLock<Vec<Kept>>,
 }
 

@@ -9,7 +9,7 @@ use super::info::of_host;
 use crate::api::runtime::{ElementType, OnnxRuntime, Value};
 use crate::element::data_type;
 
-/// One number for each dimension: few tensors have more than six.
+/// One number for each dimension: few tensors have more than four.
 pub(super) type Shape<T> = SmallVec<[T; 4]>;
 
 /// The elements of a value of the host.

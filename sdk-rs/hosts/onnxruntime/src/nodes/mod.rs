@@ -120,7 +120,7 @@ impl Node {
 }
 
 /// The methods whose work takes longer than a copy of their tensors.
-const HEAVY: &[&str] = &["conv", "conv_transpose", "einsum", "matmul", "rnn"];
+const HEAVY: &[&str] = &["attention", "conv", "conv_transpose", "einsum", "matmul", "rnn"];
 
 /// Returns the kernel for an operator of a version.
 pub(crate) fn find(domain: &str, operator: &str, version: i32) -> Option<&'static Node> {

@@ -144,10 +144,11 @@ fn attend_flat(
     attend(call, &mut out.reshaped(&[q[0], q[1], q[2], v[3]])?, parts, mask, reach, scale)
 }
 
-/// Returns the shape of a cache that has old keys or values, and then new ones.
-fn joined_dims(past: &[usize], new: &[usize]) -> Result<[usize; 4]> {
+/// Returns the shape of a cache that has old keys or values, if there are any, and then new ones.
+fn joined_dims(past: Option<&[usize]>, new: &[usize]) -> Result<[usize; 4]> {
     match (past, new) {
-        (&[batch, heads, before, width], &[new_batch, after, new_heads, new_width])
+        (None, &[batch, after, heads, width]) => Ok([batch, heads, after, width]),
+        (Some(&[batch, heads, before, width]), &[new_batch, after, new_heads, new_width])
             if [batch, heads, width] == [new_batch, new_heads, new_width] =>
         {
             Ok([batch, heads, before + after, width])
@@ -156,16 +157,33 @@ fn joined_dims(past: &[usize], new: &[usize]) -> Result<[usize; 4]> {
     }
 }
 
-/// Writes old keys or values and then new ones to a cache.
+/// Writes old keys or values, if there are any, and then new ones to a cache.
 fn join(
     call: &Call<'_>,
     present: &mut TensorMut<'_>,
-    past: &TensorRef<'_>,
+    past: Option<&TensorRef<'_>>,
     new: &TensorRef<'_>,
 ) -> Result<()> {
-    let before = past.dims()[2];
-    call.write(&mut present.sliced(2, 0, before, 1)?, past)?;
+    let mut before = 0;
+    if let Some(past) = past {
+        before = past.dims()[2];
+        call.write(&mut present.sliced(2, 0, before, 1)?, past)?;
+    }
     call.write(&mut present.sliced(2, before, new.dims()[1], 1)?, &new.transposed(1, 2)?)
+}
+
+/// Allocates a cache, which is needed if there are old keys or values, and otherwise if the node has the output.
+fn cache<'c>(
+    call: &'c Call<'_>,
+    output: usize,
+    has_past: bool,
+    ty: DataType,
+    dims: &[usize],
+) -> Result<Option<TensorMut<'c>>> {
+    if has_past {
+        return call.output_or_temporary(output, ty, dims).map(Some);
+    }
+    call.optional_output(output, dims)
 }
 
 /// Returns old keys or values and then new ones, and writes them to an output that may be absent.
@@ -175,21 +193,12 @@ fn with_past<'c>(
     past: Option<TensorRef<'c>>,
     new: TensorRef<'c>,
 ) -> Result<TensorRef<'c>> {
-    match past {
-        None => {
-            let view = new.transposed(1, 2)?;
-            if let Some(mut present) = call.optional_output(output, view.dims())? {
-                call.write(&mut present, &view)?;
-            }
-            Ok(new)
-        }
-        Some(past) => {
-            let dims = joined_dims(past.dims(), new.dims())?;
-            let mut present = call.output_or_temporary(output, new.data_type(), &dims)?;
-            join(call, &mut present, &past, &new)?;
-            present.into_input().transposed(1, 2)
-        }
-    }
+    let dims = joined_dims(past.as_ref().map(TensorRef::dims), new.dims())?;
+    let Some(mut present) = cache(call, output, past.is_some(), new.data_type(), &dims)? else {
+        return Ok(new);
+    };
+    join(call, &mut present, past.as_ref(), &new)?;
+    present.into_input().transposed(1, 2)
 }
 
 /// Returns a mask with as many keys as there are. Further keys are hidden.
@@ -295,36 +304,52 @@ fn padding<'c>(
     Ok(out.into_input())
 }
 
-/// Returns the sum of the padding mask and a bias of scores, both of which may be absent.
-fn scores_added<'c>(
-    call: &'c Call<'_>,
-    [mask, bias]: [usize; 2],
-    [q, k]: [&TensorRef<'_>; 2],
+/// Returns the factor of the scores that a fused node has; 0 stands for the usual one.
+fn scale_of(info: &Info) -> Option<f64> {
+    info.float("scale").filter(|scale| *scale != 0.0)
+}
+
+/// The scores of a node with padding.
+struct Scores {
+    scale: Option<f64>,
+    /// The number that padding gets.
     filter: f64,
-) -> Result<Option<TensorRef<'c>>> {
-    let sizes = (q.dims()[0], k.dims()[1]);
-    let mask = match call.optional(mask)? {
-        Some(mask) => Some(padding(call, &mask, sizes, (q.data_type(), filter))?),
-        None => None,
-    };
-    Ok(match (mask, call.optional(bias)?) {
-        (Some(mask), Some(bias)) => Some(call.binary(&mask, &bias, binary!(add))?),
-        (mask, bias) => mask.or(bias),
-    })
+    is_causal: bool,
+}
+
+impl Scores {
+    fn of(info: &Info) -> Self {
+        let filter = info.float("mask_filter_value").unwrap_or(FILTER);
+        Self { scale: scale_of(info), filter, is_causal: info.flag("unidirectional") }
+    }
+
+    /// Computes attention with the padding mask and the bias of scores that two inputs may be.
+    fn attend(&self, call: &Call<'_>, parts: [&TensorRef<'_>; 3], [mask, bias]: [usize; 2]) -> Result<()> {
+        let (queries, keys) = lengths_of(parts)?;
+        let [q, ..] = parts;
+        let mask = match call.optional(mask)? {
+            Some(mask) => Some(padding(call, &mask, (q.dims()[0], keys), (q.data_type(), self.filter))?),
+            None => None,
+        };
+        let added = match (mask, call.optional(bias)?) {
+            (Some(mask), Some(bias)) => Some(call.binary(&mask, &bias, binary!(add))?),
+            (mask, bias) => mask.or(bias),
+        };
+        let first = [keys as i64 - queries as i64];
+        let reach = Reach { first: self.is_causal.then_some(&first), ..Reach::default() };
+        attend_flat(call, parts, added.as_ref(), reach, self.scale)
+    }
 }
 
 /// Attention of queries, keys and values that are inputs, together or apart.
 pub(crate) fn multi_head_attention(info: &Info) -> Result<Compute> {
-    let heads = heads_of(info, "num_heads").unwrap_or(0);
-    let (scale, filter) = (info.float("scale"), info.float("mask_filter_value").unwrap_or(FILTER));
-    let is_causal = info.flag("unidirectional");
+    let (heads, scores) = (heads_of(info, "num_heads").unwrap_or(0), Scores::of(info));
     if info.inputs() > 8 {
         return info.refuse("caches with room for later keys");
     }
     if info.outputs() > 3 {
         return info.refuse("scores as an output");
     }
-    let scale = scale.filter(|scale| *scale != 0.0);
     Ok(Box::new(move |call| {
         let bias = call.optional(3)?;
         let (first, second) = (call.input(0)?, call.optional(1)?);
@@ -350,27 +375,20 @@ pub(crate) fn multi_head_attention(info: &Info) -> Result<Compute> {
         let [q, k, v] = parts;
         let k = with_past(call, 1, call.optional(6)?, k)?;
         let v = with_past(call, 2, call.optional(7)?, v)?;
-        let (queries, keys) = lengths_of([&q, &k, &v])?;
-        let first = [keys as i64 - queries as i64];
-        let reach = Reach { first: is_causal.then_some(&first), ..Reach::default() };
-        let mask = scores_added(call, [4, 5], [&q, &k], filter)?;
-        attend_flat(call, [&q, &k, &v], mask.as_ref(), reach, scale)
+        scores.attend(call, [&q, &k, &v], [4, 5])
     }))
 }
 
 /// Attention of queries, keys and values that are products of one input.
 pub(crate) fn fused_attention(info: &Info) -> Result<Compute> {
-    let heads = heads_of(info, "num_heads").unwrap_or(0);
+    let (heads, scores) = (heads_of(info, "num_heads").unwrap_or(0), Scores::of(info));
     let sizes = info.ints("qkv_hidden_sizes").filter(|sizes| !sizes.is_empty());
-    let (scale, filter) = (info.float("scale"), info.float("mask_filter_value").unwrap_or(FILTER));
-    let is_causal = info.flag("unidirectional");
     if info.flag("do_rotary") {
         return info.refuse("rotated queries");
     }
     if info.flag("past_present_share_buffer") || info.inputs() > 6 {
         return info.refuse("caches with room for later keys");
     }
-    let scale = scale.filter(|scale| *scale != 0.0);
     Ok(Box::new(move |call| {
         let (x, weights) = (call.input(0)?, call.input(1)?);
         let mut product = call.temporary(x.data_type(), &product_dims(x.dims(), weights.dims())?)?;
@@ -393,38 +411,33 @@ pub(crate) fn fused_attention(info: &Info) -> Result<Compute> {
             split_heads(&product.sliced(2, start, sizes[index], 1)?, heads)
         };
         let (q, mut k, mut v) = (part(0)?, part(1)?, part(2)?);
-        if let Some(past) = call.optional(4)? {
-            let &[2, ..] = past.dims() else { return Err(Error::invalid("a cache has keys and values")) };
-            let [batch, heads, keys, width] = joined_dims(&past.dims()[1..], k.dims())?;
-            let dims = [2, batch, heads, keys, width];
-            let mut present = call.output_or_temporary(1, x.data_type(), &dims)?;
+        let past = call.optional(4)?;
+        if past.as_ref().is_some_and(|past| past.dims().first() != Some(&2)) {
+            return Err(Error::invalid("a cache has keys and values"));
+        }
+        let halves =
+            |new: &TensorRef<'_>| joined_dims(past.as_ref().map(|past| &past.dims()[1..]), new.dims());
+        let dims = halves(&k)?;
+        let whole = [&[2], &dims[..]].concat();
+        if let Some(mut present) = cache(call, 1, past.is_some(), x.data_type(), &whole)? {
+            if halves(&v)? != dims {
+                return Err(Error::invalid("keys and values in one cache have the same width"));
+            }
             for (index, new) in [&mut k, &mut v].into_iter().enumerate() {
-                joined_dims(&past.dims()[1..], new.dims())?;
+                let old = past.as_ref().map(|past| past.selected(0, index)).transpose()?;
                 let mut half = present.sliced(0, index, 1, 1)?;
-                join(call, &mut half.reshaped(&dims[1..])?, &past.selected(0, index)?, new)?;
+                join(call, &mut half.reshaped(&dims)?, old.as_ref(), new)?;
                 *new = present.as_input().selected(0, index)?.transposed(1, 2)?;
             }
-        } else {
-            let &[batch, keys, heads, width] = k.dims() else { unreachable!("the heads were split") };
-            if let Some(mut present) = call.optional_output(1, &[2, batch, heads, keys, width])? {
-                for (index, new) in [&k, &v].into_iter().enumerate() {
-                    let mut half = present.sliced(0, index, 1, 1)?;
-                    call.write(&mut half, &new.transposed(1, 2)?.unsqueezed(0)?)?;
-                }
-            }
         }
-        let (queries, keys) = lengths_of([&q, &k, &v])?;
-        let first = [keys as i64 - queries as i64];
-        let reach = Reach { first: is_causal.then_some(&first), ..Reach::default() };
-        let mask = scores_added(call, [3, 5], [&q, &k], filter)?;
-        attend_flat(call, [&q, &k, &v], mask.as_ref(), reach, scale)
+        scores.attend(call, [&q, &k, &v], [3, 5])
     }))
 }
 
 /// Attention with caches that may have room for later keys, and with rotated queries and keys.
 pub(crate) fn group_query_attention(info: &Info) -> Result<Compute> {
     let heads = [heads_of(info, "num_heads").unwrap_or(0), heads_of(info, "kv_num_heads").unwrap_or(0)];
-    let scale = info.float("scale").filter(|scale| *scale != 0.0);
+    let scale = scale_of(info);
     // The host counts the query's own place.
     let window = info.int("local_window_size").filter(|window| *window > 0).map(|window| window - 1);
     let is_rotated = info.flag("do_rotary");
@@ -452,7 +465,7 @@ pub(crate) fn group_query_attention(info: &Info) -> Result<Compute> {
         };
         let (queries, _) = lengths_of([&q, &k, &v])?;
         let batch = q.dims()[0];
-        let first = first_places(call, batch, queries)?;
+        let (first, total) = first_places(call, batch, queries)?;
         if is_rotated {
             let (cos, sin) = angles(call, &first, (batch, queries))?;
             let rotation = Rotation { is_interleaved, width: cos.dims().last().map(|pairs| 2 * pairs) };
@@ -464,8 +477,8 @@ pub(crate) fn group_query_attention(info: &Info) -> Result<Compute> {
                 *part = out.into_input();
             }
         }
-        let k = with_room(call, 1, call.optional(3)?, &k, &first)?;
-        let v = with_room(call, 2, call.optional(4)?, &v, &first)?;
+        let k = with_room(call, 1, call.optional(3)?, &k, (&first, total))?;
+        let v = with_room(call, 2, call.optional(4)?, &v, (&first, total))?;
         let bias = call.optional(10)?;
         let bias = match &bias {
             Some(bias) if bias.dims().last().is_some_and(|last| *last > k.dims()[1]) => {
@@ -478,8 +491,8 @@ pub(crate) fn group_query_attention(info: &Info) -> Result<Compute> {
     }))
 }
 
-/// Returns the place of the first query: of each sample, or one number if it is the same for all.
-fn first_places(call: &Call<'_>, batch: usize, queries: usize) -> Result<Vec<i64>> {
+/// Returns the place of the first query, of each sample or one number if it is the same for all, and the number of keys.
+fn first_places(call: &Call<'_>, batch: usize, queries: usize) -> Result<(Vec<i64>, usize)> {
     let last = call.integers(5)?.unwrap_or_default();
     let total = call.integers(6)?.and_then(|total| total.first().copied()).unwrap_or(0);
     if last.len() != batch {
@@ -495,7 +508,7 @@ fn first_places(call: &Call<'_>, batch: usize, queries: usize) -> Result<Vec<i64
     if places.windows(2).all(|pair| pair[0] == pair[1]) {
         places.truncate(1);
     }
-    Ok(places)
+    Ok((places, usize::try_from(total).unwrap_or(0)))
 }
 
 /// Returns the cosines and sines for each query, of the shape `[batch or 1, length, 1, pairs]`.
@@ -523,11 +536,9 @@ fn with_room<'c>(
     output: usize,
     past: Option<TensorRef<'c>>,
     new: &TensorRef<'c>,
-    first: &[i64],
+    (first, total): (&[i64], usize),
 ) -> Result<TensorRef<'c>> {
     let &[batch, length, heads, width] = new.dims() else { unreachable!("the heads were split") };
-    let total = call.integers(6)?.and_then(|total| total.first().copied()).unwrap_or(0);
-    let total = usize::try_from(total).unwrap_or(0);
     let room = match past.as_ref().map(TensorRef::dims) {
         None => 0,
         Some(&[of, heads_of, room, width_of]) if [of, heads_of, width_of] == [batch, heads, width] => room,

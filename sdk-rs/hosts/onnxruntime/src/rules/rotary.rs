@@ -7,7 +7,7 @@ use super::attention::split_heads;
 use super::binary;
 use crate::kernel::{Call, Compute, Info};
 
-/// How the elements of a head are rotated.
+/// The rotation of the elements of a head.
 #[derive(Clone, Copy)]
 pub(crate) struct Rotation {
     /// True if the two numbers of a pair are adjacent; otherwise they are half of the rotated width apart.

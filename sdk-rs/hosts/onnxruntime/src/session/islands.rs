@@ -7,7 +7,7 @@ use std::collections::{HashMap, HashSet};
 pub(super) struct Described {
     pub(super) inputs: Vec<String>,
     pub(super) outputs: Vec<String>,
-    /// How the device would take the node; `None` if it has no kernel for it.
+    /// The node as the device would take it; `None` if the device has no kernel for it.
     pub(super) taken: Option<Taken>,
 }
 

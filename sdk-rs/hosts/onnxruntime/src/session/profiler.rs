@@ -29,7 +29,7 @@ struct Open {
     profile: Arc<Profile>,
     /// Its number.
     event: u64,
-    /// What nodes have done since.
+    /// The work of nodes since then.
     spans: Vec<Span>,
 }
 
@@ -223,7 +223,7 @@ impl Span {
         let keys: Vec<_> = arguments.iter().map(|(key, _)| key.as_ptr()).collect();
         let values: Vec<_> = arguments.iter().map(|(_, value)| value.as_ptr()).collect();
         let ep = device.host.ep;
-        // SAFETY: the lists have as many texts as the host is told, and the event is added before it is released.
+        // SAFETY: both lists have `keys.len()` texts, and the event is released after it was added.
         unsafe {
             let event = ep.create_profiling_event(
                 EventCategory::KERNEL,
