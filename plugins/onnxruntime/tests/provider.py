@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -113,3 +115,21 @@ def value(array: Array, *, on_device: bool = True) -> onnxruntime.OrtValue:
     )
     onnxruntime.copy_tensors([given], [made])
     return made
+
+
+def run(program: str, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    """Runs a program in a process of its own, with further variables, and checks that it succeeds.
+
+    A crash in it does not end the tests. Its folder is that of the tests, for their modules.
+    """
+    ran = subprocess.run(
+        [sys.executable, "-c", program, *arguments],
+        env={**os.environ, **variables},
+        cwd=Path(__file__).parent,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert ran.returncode == 0, ran.stderr[-3000:]
+    return ran

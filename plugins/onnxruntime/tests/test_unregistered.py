@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+import provider
 
 STAYS = "was unregistered while a session or a tensor uses it: it stays loaded"
 
@@ -51,16 +50,7 @@ ENDS = {
 
 def run(program: str, folder: Path) -> str:
     """Runs a program, which must not crash, and returns what it writes to standard error."""
-    ran = subprocess.run(
-        [sys.executable, "-c", PREPARE + program, str(folder / "profile")],
-        capture_output=True,
-        text=True,
-        cwd=Path(__file__).parent,
-        env=dict(os.environ),
-        check=False,
-    )
-    assert ran.returncode == 0, ran.stderr
-    return ran.stderr
+    return provider.run(PREPARE + program, str(folder / "profile")).stderr
 
 
 @pytest.mark.parametrize("end", ENDS)
@@ -70,9 +60,8 @@ def test_sessions_go_on(tmp_path: Path, end: str) -> None:
 
 @pytest.mark.parametrize("end", ENDS)
 def test_tensors_stay(tmp_path: Path, end: str) -> None:
-    has_own_memory = os.environ.get("TENON_ONNXRUNTIME_MEMORY") == "device"
     # Tensors in memory of the host do not belong to the library.
-    assert (STAYS in run(TENSOR + ENDS[end], tmp_path)) == has_own_memory
+    assert (STAYS in run(TENSOR + ENDS[end], tmp_path)) == provider.has_own_memory()
 
 
 def test_nothing_stays_without_users(tmp_path: Path) -> None:

@@ -7,11 +7,11 @@ because a crash must not end the tests. `TENON_EXAMPLES` names the folder with t
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+import provider
 
 PROGRAM = """
 import os, sys
@@ -67,9 +67,5 @@ def test_library_for_paddle_runs_here_too(
     library: str, name: str, taken: str, fewer: str, nodes: str
 ) -> None:
     path = Path(os.environ["TENON_EXAMPLES"]) / library
-    command = [sys.executable, "-c", PROGRAM, str(path), name, taken, fewer]
-    variables = {**os.environ, "TENON_ONNXRUNTIME_NODES": nodes}
-    ran = subprocess.run(
-        command, capture_output=True, text=True, check=False, timeout=120, env=variables
-    )
-    assert ran.returncode == 0, ran.stderr[-3000:]
+    arguments = (str(path), name, taken, fewer)
+    provider.run(PROGRAM, *arguments, TENON_ONNXRUNTIME_NODES=nodes)
