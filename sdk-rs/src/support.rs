@@ -13,6 +13,7 @@ mod object;
 mod output;
 mod plugin_call;
 mod thunk;
+mod types;
 mod word;
 
 pub use argument::*;
@@ -26,6 +27,7 @@ pub use object::*;
 pub use output::*;
 pub use plugin_call::*;
 pub use thunk::*;
+pub use types::*;
 pub use word::*;
 
 pub use crate::error::{Error, StatusCode};

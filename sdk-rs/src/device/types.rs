@@ -7,48 +7,20 @@ use super::ffi;
 #[repr(transparent)]
 pub struct DeviceId(pub i32);
 
-/// Result of a call; PaddlePaddle treats every value but `success` as a failure.
-///
-/// Numbers without a name are valid too, because a newer host may know more values.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(transparent)]
-pub struct Status(pub i32);
-
-impl Status {
-    /// The call completed, or queued its work where it may return early.
-    pub const SUCCESS: Self = Self(0);
-
-    /// Completed with a warning. PaddlePaddle treats it as a failure, so avoid it.
-    pub const WARNING: Self = Self(1);
-
-    /// The device lacks a resource or does not support the operation.
-    pub const FAILED: Self = Self(2);
-
-    /// The caller made an error, such as an invalid argument or a call out of order.
-    pub const ERROR: Self = Self(3);
-
-    /// An internal error of the plugin.
-    pub const INTERNAL_ERROR: Self = Self(4);
-
-    /// Returns its name in the spec, if it has one.
-    pub const fn name(self) -> Option<&'static str> {
-        match self.0 {
-            0 => Some("success"),
-            1 => Some("warning"),
-            2 => Some("failed"),
-            3 => Some("error"),
-            4 => Some("internal_error"),
-            _ => None,
-        }
-    }
-}
-
-impl core::fmt::Debug for Status {
-    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        match self.name() {
-            Some(name) => formatter.write_str(name),
-            None => write!(formatter, "Status({})", self.0),
-        }
+tenon::numbers! {
+    /// Result of a call; PaddlePaddle treats every value but `success` as a failure.
+    #[repr(i32)]
+    pub enum Status {
+        /// The call completed, or queued its work where it may return early.
+        SUCCESS = 0,
+        /// Completed with a warning. PaddlePaddle treats it as a failure, so avoid it.
+        WARNING = 1,
+        /// The device lacks a resource or does not support the operation.
+        FAILED = 2,
+        /// The caller made an error, such as an invalid argument or a call out of order.
+        ERROR = 3,
+        /// An internal error of the plugin.
+        INTERNAL_ERROR = 4,
     }
 }
 
@@ -68,45 +40,10 @@ pub use ffi::CustomRuntimeVersion as RuntimeVersion;
 /// The parameters that host and plugin exchange in `InitPlugin`.
 pub use ffi::CustomRuntimeParams as RuntimeParams;
 
-/// A queue of work that runs in order.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(transparent)]
-pub struct Stream(usize);
-
-impl Stream {
-    /// The null handle: the default stream of the device.
-    pub const NULL: Self = Self(0);
-
-    /// Makes a handle from the number that the implementation chose for it.
-    pub const fn from_addr(addr: usize) -> Self {
-        Self(addr)
-    }
-
-    /// Returns the number of the handle.
-    pub const fn addr(self) -> usize {
-        self.0
-    }
-
-    /// Returns true if it is the null handle.
-    pub const fn is_null(self) -> bool {
-        self.0 == 0
-    }
-
-    /// Makes a handle from a pointer of the ABI.
-    pub fn from_raw(raw: ffi::C_Stream) -> Self {
-        Self(raw.expose_provenance())
-    }
-
-    /// Returns the pointer of the ABI.
-    pub fn as_raw(self) -> ffi::C_Stream {
-        core::ptr::with_exposed_provenance_mut(self.0)
-    }
-}
-
-impl core::fmt::Debug for Stream {
-    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        write!(formatter, "Stream({:#x})", self.0)
-    }
+tenon::handle! {
+    /// A queue of work that runs in order.
+    #[null("the default stream of the device")]
+    pub struct Stream(ffi::C_Stream);
 }
 
 /// A host function that runs when a stream reaches it.
@@ -150,714 +87,163 @@ impl StreamCallback {
     }
 }
 
-/// A point in a stream, complete once the work before it is done.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(transparent)]
-pub struct Event(usize);
+tenon::handle! {
+    /// A point in a stream, complete once the work before it is done.
+    pub struct Event(ffi::C_Event);
+}
 
-impl Event {
-    /// The null handle, which no function accepts as live.
-    pub const NULL: Self = Self(0);
-
-    /// Makes a handle from the number that the implementation chose for it.
-    pub const fn from_addr(addr: usize) -> Self {
-        Self(addr)
-    }
-
-    /// Returns the number of the handle.
-    pub const fn addr(self) -> usize {
-        self.0
-    }
-
-    /// Returns true if it is the null handle.
-    pub const fn is_null(self) -> bool {
-        self.0 == 0
-    }
-
-    /// Makes a handle from a pointer of the ABI.
-    pub fn from_raw(raw: ffi::C_Event) -> Self {
-        Self(raw.expose_provenance())
-    }
-
-    /// Returns the pointer of the ABI.
-    pub fn as_raw(self) -> ffi::C_Event {
-        core::ptr::with_exposed_provenance_mut(self.0)
+tenon::numbers! {
+    /// The type of one element of a tensor.
+    #[repr(i32)]
+    pub enum DataType {
+        /// No type.
+        UNDEFINED = 0,
+        /// One byte, 0 or 1.
+        BOOL = 1,
+        /// Unsigned integer of 8 bits.
+        UINT8 = 2,
+        /// Unsigned integer of 16 bits.
+        UINT16 = 3,
+        /// Unsigned integer of 32 bits.
+        UINT32 = 4,
+        /// Unsigned integer of 64 bits.
+        UINT64 = 5,
+        /// Signed integer of 8 bits.
+        INT8 = 6,
+        /// Signed integer of 16 bits.
+        INT16 = 7,
+        /// Signed integer of 32 bits.
+        INT32 = 8,
+        /// Signed integer of 64 bits.
+        INT64 = 9,
+        /// IEEE 754 number of 16 bits.
+        FLOAT16 = 10,
+        /// IEEE 754 number of 32 bits.
+        FLOAT32 = 11,
+        /// IEEE 754 number of 64 bits.
+        FLOAT64 = 12,
+        /// The upper 16 bits of a `float32`.
+        BFLOAT16 = 13,
+        /// Two `float32`, real part first.
+        COMPLEX64 = 14,
+        /// Two `float64`, real part first.
+        COMPLEX128 = 15,
     }
 }
 
-impl core::fmt::Debug for Event {
-    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        write!(formatter, "Event({:#x})", self.0)
+tenon::numbers! {
+    /// The order of the dimensions of a tensor in memory.
+    #[repr(i32)]
+    pub enum DataLayout {
+        /// Any order; kernels registered with it take all.
+        ANY = 0,
+        /// Batch, height, width, channels.
+        NHWC = 1,
+        /// Batch, channels, height, width.
+        NCHW = 2,
+        /// Batch, channels, depth, height, width.
+        NCDHW = 3,
+        /// Batch, depth, height, width, channels.
+        NDHWC = 4,
+        /// As given by the strides of the tensor.
+        STRIDED = 5,
+        /// Another name of `any`.
+        #[alias(ANY)]
+        ALL_LAYOUT = 0,
     }
 }
 
-/// The type of one element of a tensor.
-///
-/// Numbers without a name are valid too, because a newer host may know more values.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(transparent)]
-pub struct DataType(pub i32);
+tenon::handle! {
+    /// The place of a tensor: address of a C++ `phi::Place` of the host.
+    pub struct Place(ffi::C_Place);
+}
 
-impl DataType {
-    /// No type.
-    pub const UNDEFINED: Self = Self(0);
+tenon::handle! {
+    /// An allocator of device memory: address of a C++ `phi::Allocator` of the host.
+    pub struct Allocator(ffi::C_Allocator);
+}
 
-    /// One byte, 0 or 1.
-    pub const BOOL: Self = Self(1);
+tenon::handle! {
+    /// An Eigen device: address of a C++ `Eigen::GpuDevice`.
+    #[null("kernels that use Eigen are not supported")]
+    pub struct EigenDevice(ffi::C_EigenDevice);
+}
 
-    /// Unsigned integer of 8 bits.
-    pub const UINT8: Self = Self(2);
+tenon::handle! {
+    /// A communicator: the membership of one process in a group.
+    pub struct CollectiveComm(ffi::C_CCLComm);
+}
 
-    /// Unsigned integer of 16 bits.
-    pub const UINT16: Self = Self(3);
-
-    /// Unsigned integer of 32 bits.
-    pub const UINT32: Self = Self(4);
-
-    /// Unsigned integer of 64 bits.
-    pub const UINT64: Self = Self(5);
-
-    /// Signed integer of 8 bits.
-    pub const INT8: Self = Self(6);
-
-    /// Signed integer of 16 bits.
-    pub const INT16: Self = Self(7);
-
-    /// Signed integer of 32 bits.
-    pub const INT32: Self = Self(8);
-
-    /// Signed integer of 64 bits.
-    pub const INT64: Self = Self(9);
-
-    /// IEEE 754 number of 16 bits.
-    pub const FLOAT16: Self = Self(10);
-
-    /// IEEE 754 number of 32 bits.
-    pub const FLOAT32: Self = Self(11);
-
-    /// IEEE 754 number of 64 bits.
-    pub const FLOAT64: Self = Self(12);
-
-    /// The upper 16 bits of a `float32`.
-    pub const BFLOAT16: Self = Self(13);
-
-    /// Two `float32`, real part first.
-    pub const COMPLEX64: Self = Self(14);
-
-    /// Two `float64`, real part first.
-    pub const COMPLEX128: Self = Self(15);
-
-    /// Returns its name in the spec, if it has one.
-    pub const fn name(self) -> Option<&'static str> {
-        match self.0 {
-            0 => Some("undefined"),
-            1 => Some("bool"),
-            2 => Some("uint8"),
-            3 => Some("uint16"),
-            4 => Some("uint32"),
-            5 => Some("uint64"),
-            6 => Some("int8"),
-            7 => Some("int16"),
-            8 => Some("int32"),
-            9 => Some("int64"),
-            10 => Some("float16"),
-            11 => Some("float32"),
-            12 => Some("float64"),
-            13 => Some("bfloat16"),
-            14 => Some("complex64"),
-            15 => Some("complex128"),
-            _ => None,
-        }
+tenon::numbers! {
+    /// The reduction that a collective applies to the elements of all processes.
+    #[repr(i32)]
+    pub enum ReduceOp {
+        /// Sum.
+        SUM = 0,
+        /// Mean.
+        AVG = 1,
+        /// Maximum.
+        MAX = 2,
+        /// Minimum.
+        MIN = 3,
+        /// Product.
+        PRODUCT = 4,
     }
 }
 
-impl core::fmt::Debug for DataType {
-    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        match self.name() {
-            Some(name) => formatter.write_str(name),
-            None => write!(formatter, "DataType({})", self.0),
-        }
+tenon::handle! {
+    /// The host's collector of events, passed back to the host.
+    pub struct Profiler(ffi::C_Profiler);
+}
+
+tenon::handle! {
+    /// A BLAS handle, bound to a stream.
+    pub struct BlasHandle(ffi::C_BLASHandle);
+}
+
+tenon::handle! {
+    /// A BLASLt handle, which takes a stream with each call.
+    pub struct BlasLtHandle(ffi::C_BLASLtHandle);
+}
+
+tenon::handle! {
+    /// A graph of captured work, not yet executable.
+    pub struct Graph(ffi::C_CudaGraph);
+}
+
+tenon::handle! {
+    /// An executable graph.
+    pub struct GraphExec(ffi::C_GraphExec);
+}
+
+tenon::handle! {
+    /// A node of a graph.
+    pub struct GraphNode(ffi::C_CudaGraphNode);
+}
+
+tenon::numbers! {
+    /// The threads whose calls invalidate a capture if they cannot be captured.
+    #[repr(i32)]
+    pub enum CaptureMode {
+        /// Forbidden calls of any thread invalidate the capture.
+        GLOBAL = 0,
+        /// Forbidden calls of the capturing thread invalidate the capture.
+        THREAD_LOCAL = 1,
+        /// No calls are forbidden.
+        RELAXED = 2,
     }
 }
 
-/// The order of the dimensions of a tensor in memory.
-///
-/// Numbers without a name are valid too, because a newer host may know more values.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(transparent)]
-pub struct DataLayout(pub i32);
-
-impl DataLayout {
-    /// Any order; kernels registered with it take all.
-    pub const ANY: Self = Self(0);
-
-    /// Batch, height, width, channels.
-    pub const NHWC: Self = Self(1);
-
-    /// Batch, channels, height, width.
-    pub const NCHW: Self = Self(2);
-
-    /// Batch, channels, depth, height, width.
-    pub const NCDHW: Self = Self(3);
-
-    /// Batch, depth, height, width, channels.
-    pub const NDHWC: Self = Self(4);
-
-    /// As given by the strides of the tensor.
-    pub const STRIDED: Self = Self(5);
-
-    /// Another name of `any`.
-    pub const ALL_LAYOUT: Self = Self(0);
-
-    /// Returns its name in the spec, if it has one.
-    pub const fn name(self) -> Option<&'static str> {
-        match self.0 {
-            0 => Some("any"),
-            1 => Some("nhwc"),
-            2 => Some("nchw"),
-            3 => Some("ncdhw"),
-            4 => Some("ndhwc"),
-            5 => Some("strided"),
-            _ => None,
-        }
-    }
-}
-
-impl core::fmt::Debug for DataLayout {
-    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        match self.name() {
-            Some(name) => formatter.write_str(name),
-            None => write!(formatter, "DataLayout({})", self.0),
-        }
-    }
-}
-
-/// The place of a tensor: address of a C++ `phi::Place` of the host.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(transparent)]
-pub struct Place(usize);
-
-impl Place {
-    /// The null handle, which no function accepts as live.
-    pub const NULL: Self = Self(0);
-
-    /// Makes a handle from the number that the implementation chose for it.
-    pub const fn from_addr(addr: usize) -> Self {
-        Self(addr)
-    }
-
-    /// Returns the number of the handle.
-    pub const fn addr(self) -> usize {
-        self.0
-    }
-
-    /// Returns true if it is the null handle.
-    pub const fn is_null(self) -> bool {
-        self.0 == 0
-    }
-
-    /// Makes a handle from a pointer of the ABI.
-    pub fn from_raw(raw: ffi::C_Place) -> Self {
-        Self(raw.expose_provenance())
-    }
-
-    /// Returns the pointer of the ABI.
-    pub fn as_raw(self) -> ffi::C_Place {
-        core::ptr::with_exposed_provenance_mut(self.0)
-    }
-}
-
-impl core::fmt::Debug for Place {
-    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        write!(formatter, "Place({:#x})", self.0)
-    }
-}
-
-/// An allocator of device memory: address of a C++ `phi::Allocator` of the host.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(transparent)]
-pub struct Allocator(usize);
-
-impl Allocator {
-    /// The null handle, which no function accepts as live.
-    pub const NULL: Self = Self(0);
-
-    /// Makes a handle from the number that the implementation chose for it.
-    pub const fn from_addr(addr: usize) -> Self {
-        Self(addr)
-    }
-
-    /// Returns the number of the handle.
-    pub const fn addr(self) -> usize {
-        self.0
-    }
-
-    /// Returns true if it is the null handle.
-    pub const fn is_null(self) -> bool {
-        self.0 == 0
-    }
-
-    /// Makes a handle from a pointer of the ABI.
-    pub fn from_raw(raw: ffi::C_Allocator) -> Self {
-        Self(raw.expose_provenance())
-    }
-
-    /// Returns the pointer of the ABI.
-    pub fn as_raw(self) -> ffi::C_Allocator {
-        core::ptr::with_exposed_provenance_mut(self.0)
-    }
-}
-
-impl core::fmt::Debug for Allocator {
-    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        write!(formatter, "Allocator({:#x})", self.0)
-    }
-}
-
-/// An Eigen device: address of a C++ `Eigen::GpuDevice`.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(transparent)]
-pub struct EigenDevice(usize);
-
-impl EigenDevice {
-    /// The null handle: kernels that use Eigen are not supported.
-    pub const NULL: Self = Self(0);
-
-    /// Makes a handle from the number that the implementation chose for it.
-    pub const fn from_addr(addr: usize) -> Self {
-        Self(addr)
-    }
-
-    /// Returns the number of the handle.
-    pub const fn addr(self) -> usize {
-        self.0
-    }
-
-    /// Returns true if it is the null handle.
-    pub const fn is_null(self) -> bool {
-        self.0 == 0
-    }
-
-    /// Makes a handle from a pointer of the ABI.
-    pub fn from_raw(raw: ffi::C_EigenDevice) -> Self {
-        Self(raw.expose_provenance())
-    }
-
-    /// Returns the pointer of the ABI.
-    pub fn as_raw(self) -> ffi::C_EigenDevice {
-        core::ptr::with_exposed_provenance_mut(self.0)
-    }
-}
-
-impl core::fmt::Debug for EigenDevice {
-    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        write!(formatter, "EigenDevice({:#x})", self.0)
-    }
-}
-
-/// A communicator: the membership of one process in a group.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(transparent)]
-pub struct CollectiveComm(usize);
-
-impl CollectiveComm {
-    /// The null handle, which no function accepts as live.
-    pub const NULL: Self = Self(0);
-
-    /// Makes a handle from the number that the implementation chose for it.
-    pub const fn from_addr(addr: usize) -> Self {
-        Self(addr)
-    }
-
-    /// Returns the number of the handle.
-    pub const fn addr(self) -> usize {
-        self.0
-    }
-
-    /// Returns true if it is the null handle.
-    pub const fn is_null(self) -> bool {
-        self.0 == 0
-    }
-
-    /// Makes a handle from a pointer of the ABI.
-    pub fn from_raw(raw: ffi::C_CCLComm) -> Self {
-        Self(raw.expose_provenance())
-    }
-
-    /// Returns the pointer of the ABI.
-    pub fn as_raw(self) -> ffi::C_CCLComm {
-        core::ptr::with_exposed_provenance_mut(self.0)
-    }
-}
-
-impl core::fmt::Debug for CollectiveComm {
-    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        write!(formatter, "CollectiveComm({:#x})", self.0)
-    }
-}
-
-/// The reduction that a collective applies to the elements of all processes.
-///
-/// Numbers without a name are valid too, because a newer host may know more values.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(transparent)]
-pub struct ReduceOp(pub i32);
-
-impl ReduceOp {
-    /// Sum.
-    pub const SUM: Self = Self(0);
-
-    /// Mean.
-    pub const AVG: Self = Self(1);
-
-    /// Maximum.
-    pub const MAX: Self = Self(2);
-
-    /// Minimum.
-    pub const MIN: Self = Self(3);
-
-    /// Product.
-    pub const PRODUCT: Self = Self(4);
-
-    /// Returns its name in the spec, if it has one.
-    pub const fn name(self) -> Option<&'static str> {
-        match self.0 {
-            0 => Some("sum"),
-            1 => Some("avg"),
-            2 => Some("max"),
-            3 => Some("min"),
-            4 => Some("product"),
-            _ => None,
-        }
-    }
-}
-
-impl core::fmt::Debug for ReduceOp {
-    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        match self.name() {
-            Some(name) => formatter.write_str(name),
-            None => write!(formatter, "ReduceOp({})", self.0),
-        }
-    }
-}
-
-/// The host's collector of events, passed back to the host.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(transparent)]
-pub struct Profiler(usize);
-
-impl Profiler {
-    /// The null handle, which no function accepts as live.
-    pub const NULL: Self = Self(0);
-
-    /// Makes a handle from the number that the implementation chose for it.
-    pub const fn from_addr(addr: usize) -> Self {
-        Self(addr)
-    }
-
-    /// Returns the number of the handle.
-    pub const fn addr(self) -> usize {
-        self.0
-    }
-
-    /// Returns true if it is the null handle.
-    pub const fn is_null(self) -> bool {
-        self.0 == 0
-    }
-
-    /// Makes a handle from a pointer of the ABI.
-    pub fn from_raw(raw: ffi::C_Profiler) -> Self {
-        Self(raw.expose_provenance())
-    }
-
-    /// Returns the pointer of the ABI.
-    pub fn as_raw(self) -> ffi::C_Profiler {
-        core::ptr::with_exposed_provenance_mut(self.0)
-    }
-}
-
-impl core::fmt::Debug for Profiler {
-    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        write!(formatter, "Profiler({:#x})", self.0)
-    }
-}
-
-/// A BLAS handle, bound to a stream.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(transparent)]
-pub struct BlasHandle(usize);
-
-impl BlasHandle {
-    /// The null handle, which no function accepts as live.
-    pub const NULL: Self = Self(0);
-
-    /// Makes a handle from the number that the implementation chose for it.
-    pub const fn from_addr(addr: usize) -> Self {
-        Self(addr)
-    }
-
-    /// Returns the number of the handle.
-    pub const fn addr(self) -> usize {
-        self.0
-    }
-
-    /// Returns true if it is the null handle.
-    pub const fn is_null(self) -> bool {
-        self.0 == 0
-    }
-
-    /// Makes a handle from a pointer of the ABI.
-    pub fn from_raw(raw: ffi::C_BLASHandle) -> Self {
-        Self(raw.expose_provenance())
-    }
-
-    /// Returns the pointer of the ABI.
-    pub fn as_raw(self) -> ffi::C_BLASHandle {
-        core::ptr::with_exposed_provenance_mut(self.0)
-    }
-}
-
-impl core::fmt::Debug for BlasHandle {
-    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        write!(formatter, "BlasHandle({:#x})", self.0)
-    }
-}
-
-/// A BLASLt handle, which takes a stream with each call.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(transparent)]
-pub struct BlasLtHandle(usize);
-
-impl BlasLtHandle {
-    /// The null handle, which no function accepts as live.
-    pub const NULL: Self = Self(0);
-
-    /// Makes a handle from the number that the implementation chose for it.
-    pub const fn from_addr(addr: usize) -> Self {
-        Self(addr)
-    }
-
-    /// Returns the number of the handle.
-    pub const fn addr(self) -> usize {
-        self.0
-    }
-
-    /// Returns true if it is the null handle.
-    pub const fn is_null(self) -> bool {
-        self.0 == 0
-    }
-
-    /// Makes a handle from a pointer of the ABI.
-    pub fn from_raw(raw: ffi::C_BLASLtHandle) -> Self {
-        Self(raw.expose_provenance())
-    }
-
-    /// Returns the pointer of the ABI.
-    pub fn as_raw(self) -> ffi::C_BLASLtHandle {
-        core::ptr::with_exposed_provenance_mut(self.0)
-    }
-}
-
-impl core::fmt::Debug for BlasLtHandle {
-    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        write!(formatter, "BlasLtHandle({:#x})", self.0)
-    }
-}
-
-/// A graph of captured work, not yet executable.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(transparent)]
-pub struct Graph(usize);
-
-impl Graph {
-    /// The null handle, which no function accepts as live.
-    pub const NULL: Self = Self(0);
-
-    /// Makes a handle from the number that the implementation chose for it.
-    pub const fn from_addr(addr: usize) -> Self {
-        Self(addr)
-    }
-
-    /// Returns the number of the handle.
-    pub const fn addr(self) -> usize {
-        self.0
-    }
-
-    /// Returns true if it is the null handle.
-    pub const fn is_null(self) -> bool {
-        self.0 == 0
-    }
-
-    /// Makes a handle from a pointer of the ABI.
-    pub fn from_raw(raw: ffi::C_CudaGraph) -> Self {
-        Self(raw.expose_provenance())
-    }
-
-    /// Returns the pointer of the ABI.
-    pub fn as_raw(self) -> ffi::C_CudaGraph {
-        core::ptr::with_exposed_provenance_mut(self.0)
-    }
-}
-
-impl core::fmt::Debug for Graph {
-    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        write!(formatter, "Graph({:#x})", self.0)
-    }
-}
-
-/// An executable graph.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(transparent)]
-pub struct GraphExec(usize);
-
-impl GraphExec {
-    /// The null handle, which no function accepts as live.
-    pub const NULL: Self = Self(0);
-
-    /// Makes a handle from the number that the implementation chose for it.
-    pub const fn from_addr(addr: usize) -> Self {
-        Self(addr)
-    }
-
-    /// Returns the number of the handle.
-    pub const fn addr(self) -> usize {
-        self.0
-    }
-
-    /// Returns true if it is the null handle.
-    pub const fn is_null(self) -> bool {
-        self.0 == 0
-    }
-
-    /// Makes a handle from a pointer of the ABI.
-    pub fn from_raw(raw: ffi::C_GraphExec) -> Self {
-        Self(raw.expose_provenance())
-    }
-
-    /// Returns the pointer of the ABI.
-    pub fn as_raw(self) -> ffi::C_GraphExec {
-        core::ptr::with_exposed_provenance_mut(self.0)
-    }
-}
-
-impl core::fmt::Debug for GraphExec {
-    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        write!(formatter, "GraphExec({:#x})", self.0)
-    }
-}
-
-/// A node of a graph.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(transparent)]
-pub struct GraphNode(usize);
-
-impl GraphNode {
-    /// The null handle, which no function accepts as live.
-    pub const NULL: Self = Self(0);
-
-    /// Makes a handle from the number that the implementation chose for it.
-    pub const fn from_addr(addr: usize) -> Self {
-        Self(addr)
-    }
-
-    /// Returns the number of the handle.
-    pub const fn addr(self) -> usize {
-        self.0
-    }
-
-    /// Returns true if it is the null handle.
-    pub const fn is_null(self) -> bool {
-        self.0 == 0
-    }
-
-    /// Makes a handle from a pointer of the ABI.
-    pub fn from_raw(raw: ffi::C_CudaGraphNode) -> Self {
-        Self(raw.expose_provenance())
-    }
-
-    /// Returns the pointer of the ABI.
-    pub fn as_raw(self) -> ffi::C_CudaGraphNode {
-        core::ptr::with_exposed_provenance_mut(self.0)
-    }
-}
-
-impl core::fmt::Debug for GraphNode {
-    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        write!(formatter, "GraphNode({:#x})", self.0)
-    }
-}
-
-/// The threads whose calls invalidate a capture if they cannot be captured.
-///
-/// Numbers without a name are valid too, because a newer host may know more values.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(transparent)]
-pub struct CaptureMode(pub i32);
-
-impl CaptureMode {
-    /// Forbidden calls of any thread invalidate the capture.
-    pub const GLOBAL: Self = Self(0);
-
-    /// Forbidden calls of the capturing thread invalidate the capture.
-    pub const THREAD_LOCAL: Self = Self(1);
-
-    /// No calls are forbidden.
-    pub const RELAXED: Self = Self(2);
-
-    /// Returns its name in the spec, if it has one.
-    pub const fn name(self) -> Option<&'static str> {
-        match self.0 {
-            0 => Some("global"),
-            1 => Some("thread_local"),
-            2 => Some("relaxed"),
-            _ => None,
-        }
-    }
-}
-
-impl core::fmt::Debug for CaptureMode {
-    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        match self.name() {
-            Some(name) => formatter.write_str(name),
-            None => write!(formatter, "CaptureMode({})", self.0),
-        }
-    }
-}
-
-/// State of a capture.
-///
-/// Numbers without a name are valid too, because a newer host may know more values.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(transparent)]
-pub struct CaptureStatus(pub i32);
-
-impl CaptureStatus {
-    /// The stream is not capturing.
-    pub const NONE: Self = Self(0);
-
-    /// The stream is capturing.
-    pub const ACTIVE: Self = Self(1);
-
-    /// The capture was invalidated and must be ended.
-    pub const INVALIDATED: Self = Self(2);
-
-    /// Returns its name in the spec, if it has one.
-    pub const fn name(self) -> Option<&'static str> {
-        match self.0 {
-            0 => Some("none"),
-            1 => Some("active"),
-            2 => Some("invalidated"),
-            _ => None,
-        }
-    }
-}
-
-impl core::fmt::Debug for CaptureStatus {
-    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        match self.name() {
-            Some(name) => formatter.write_str(name),
-            None => write!(formatter, "CaptureStatus({})", self.0),
-        }
+tenon::numbers! {
+    /// State of a capture.
+    #[repr(i32)]
+    pub enum CaptureStatus {
+        /// The stream is not capturing.
+        NONE = 0,
+        /// The stream is capturing.
+        ACTIVE = 1,
+        /// The capture was invalidated and must be ended.
+        INVALIDATED = 2,
     }
 }
 

@@ -74,36 +74,14 @@ impl HostFunc {
     }
 }
 
-/// Blocking behaviour of a stream at a callback.
-///
-/// Numbers without a name are valid too, because a newer host may know more values.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(transparent)]
-pub struct CallbackBlockType(pub i32);
-
-impl CallbackBlockType {
-    /// The stream does not wait for the callback.
-    pub const NO_BLOCK: Self = Self(0);
-
-    /// The stream waits until the callback has returned.
-    pub const BLOCK: Self = Self(1);
-
-    /// Returns its name in the spec, if it has one.
-    pub const fn name(self) -> Option<&'static str> {
-        match self.0 {
-            0 => Some("no_block"),
-            1 => Some("block"),
-            _ => None,
-        }
-    }
-}
-
-impl core::fmt::Debug for CallbackBlockType {
-    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        match self.name() {
-            Some(name) => formatter.write_str(name),
-            None => write!(formatter, "CallbackBlockType({})", self.0),
-        }
+tenon::numbers! {
+    /// Blocking behaviour of a stream at a callback.
+    #[repr(i32)]
+    pub enum CallbackBlockType {
+        /// The stream does not wait for the callback.
+        NO_BLOCK = 0,
+        /// The stream waits until the callback has returned.
+        BLOCK = 1,
     }
 }
 

@@ -2,81 +2,21 @@
 
 use super::ffi;
 
-/// A condition variable of a model instance.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(transparent)]
-pub struct RiCondHandle(usize);
-
-impl RiCondHandle {
-    /// The null handle, which no function accepts as live.
-    pub const NULL: Self = Self(0);
-
-    /// Makes a handle from the number that the implementation chose for it.
-    pub const fn from_addr(addr: usize) -> Self {
-        Self(addr)
-    }
-
-    /// Returns the number of the handle.
-    pub const fn addr(self) -> usize {
-        self.0
-    }
-
-    /// Returns true if it is the null handle.
-    pub const fn is_null(self) -> bool {
-        self.0 == 0
-    }
-
-    /// Makes a handle from a pointer of the ABI.
-    pub fn from_raw(raw: ffi::aclmdlRICondHandle) -> Self {
-        Self(raw.expose_provenance())
-    }
-
-    /// Returns the pointer of the ABI.
-    pub fn as_raw(self) -> ffi::aclmdlRICondHandle {
-        core::ptr::with_exposed_provenance_mut(self.0)
-    }
+tenon::handle! {
+    /// A condition variable of a model instance.
+    pub struct RiCondHandle(ffi::aclmdlRICondHandle);
 }
 
-impl core::fmt::Debug for RiCondHandle {
-    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        write!(formatter, "RiCondHandle({:#x})", self.0)
-    }
-}
-
-/// Type of a conditional task.
-///
-/// Numbers without a name are valid too, because a newer host may know more values.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(transparent)]
-pub struct RiCondTaskType(pub i32);
-
-impl RiCondTaskType {
-    /// Runs if the condition is not 0.
-    pub const IF: Self = Self(0);
-
-    /// Runs as long as the condition is not 0.
-    pub const WHILE: Self = Self(1);
-
-    /// The condition selects the branch that runs.
-    pub const SWITCH: Self = Self(2);
-
-    /// Returns its name in the spec, if it has one.
-    pub const fn name(self) -> Option<&'static str> {
-        match self.0 {
-            0 => Some("if"),
-            1 => Some("while"),
-            2 => Some("switch"),
-            _ => None,
-        }
-    }
-}
-
-impl core::fmt::Debug for RiCondTaskType {
-    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        match self.name() {
-            Some(name) => formatter.write_str(name),
-            None => write!(formatter, "RiCondTaskType({})", self.0),
-        }
+tenon::numbers! {
+    /// Type of a conditional task.
+    #[repr(i32)]
+    pub enum RiCondTaskType {
+        /// Runs if the condition is not 0.
+        IF = 0,
+        /// Runs as long as the condition is not 0.
+        WHILE = 1,
+        /// The condition selects the branch that runs.
+        SWITCH = 2,
     }
 }
 

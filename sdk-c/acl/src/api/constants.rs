@@ -2,610 +2,216 @@
 
 use super::ffi;
 
-/// The older name of success.
-///
-/// Numbers without a name are valid too, because a newer host may know more values.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(transparent)]
-pub struct Success(pub i32);
-
-impl Success {
-    /// Success.
-    pub const SUCCESS: Self = Self(0);
-
-    /// Returns its name in the spec, if it has one.
-    pub const fn name(self) -> Option<&'static str> {
-        match self.0 {
-            0 => Some("success"),
-            _ => None,
-        }
+tenon::numbers! {
+    /// The older name of success.
+    #[repr(i32)]
+    pub enum Success {
+        /// Success.
+        SUCCESS = 0,
     }
 }
 
-impl core::fmt::Debug for Success {
-    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        match self.name() {
-            Some(name) => formatter.write_str(name),
-            None => write!(formatter, "Success({})", self.0),
-        }
+tenon::numbers! {
+    /// The version of the interface.
+    #[repr(i32)]
+    pub enum InterfaceVersion {
+        /// The first number.
+        MAJOR_VERSION = 1,
+        /// The second number.
+        MINOR_VERSION = 17,
+        /// The third number.
+        PATCH_VERSION = 0,
     }
 }
 
-/// The version of the interface.
-///
-/// Numbers without a name are valid too, because a newer host may know more values.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(transparent)]
-pub struct InterfaceVersion(pub i32);
-
-impl InterfaceVersion {
-    /// The first number.
-    pub const MAJOR_VERSION: Self = Self(1);
-
-    /// The second number.
-    pub const MINOR_VERSION: Self = Self(17);
-
-    /// The third number.
-    pub const PATCH_VERSION: Self = Self(0);
-
-    /// Returns its name in the spec, if it has one.
-    pub const fn name(self) -> Option<&'static str> {
-        match self.0 {
-            1 => Some("major_version"),
-            17 => Some("minor_version"),
-            0 => Some("patch_version"),
-            _ => None,
-        }
+tenon::numbers! {
+    /// Sizes of arrays.
+    #[repr(i32)]
+    pub enum SizeLimit {
+        /// Length of the whole version in `aclCANNPackageVersion`.
+        PKG_VERSION_MAX_SIZE = 128,
+        /// Length of each part of a version in `aclCANNPackageVersion`.
+        PKG_VERSION_PARTS_MAX_SIZE = 64,
+        /// Length of `aclrtIpcEventHandle`.
+        #[alias(PKG_VERSION_PARTS_MAX_SIZE)]
+        IPC_EVENT_HANDLE_SIZE = 64,
+        /// Most barriers of a cache operation.
+        RT_CMO_MAX_BARRIER_NUM = 6,
+        /// Most errors of memory that a device records.
+        RT_MAX_RECORD_PA_NUM_PER_DEV = 20,
+        /// Length of the array in `aclrtMemUceInfoArray`.
+        #[alias(RT_MAX_RECORD_PA_NUM_PER_DEV)]
+        RT_MEM_UCE_INFO_MAX_NUM = 20,
     }
 }
 
-impl core::fmt::Debug for InterfaceVersion {
-    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        match self.name() {
-            Some(name) => formatter.write_str(name),
-            None => write!(formatter, "InterfaceVersion({})", self.0),
-        }
+tenon::numbers! {
+    /// Support of a feature by a device.
+    #[repr(i32)]
+    pub enum DevFeatureSupport {
+        /// The device does not have it.
+        NOT_SUPPORT = 0,
+        /// The device has it.
+        SUPPORT = 1,
     }
 }
 
-/// Sizes of arrays.
-///
-/// Numbers without a name are valid too, because a newer host may know more values.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(transparent)]
-pub struct SizeLimit(pub i32);
-
-impl SizeLimit {
-    /// Length of the whole version in `aclCANNPackageVersion`.
-    pub const PKG_VERSION_MAX_SIZE: Self = Self(128);
-
-    /// Length of each part of a version in `aclCANNPackageVersion`.
-    pub const PKG_VERSION_PARTS_MAX_SIZE: Self = Self(64);
-
-    /// Length of `aclrtIpcEventHandle`.
-    pub const IPC_EVENT_HANDLE_SIZE: Self = Self(64);
-
-    /// Most barriers of a cache operation.
-    pub const RT_CMO_MAX_BARRIER_NUM: Self = Self(6);
-
-    /// Most errors of memory that a device records.
-    pub const RT_MAX_RECORD_PA_NUM_PER_DEV: Self = Self(20);
-
-    /// Length of the array in `aclrtMemUceInfoArray`.
-    pub const RT_MEM_UCE_INFO_MAX_NUM: Self = Self(20);
-
-    /// Returns its name in the spec, if it has one.
-    pub const fn name(self) -> Option<&'static str> {
-        match self.0 {
-            128 => Some("pkg_version_max_size"),
-            64 => Some("pkg_version_parts_max_size"),
-            6 => Some("rt_cmo_max_barrier_num"),
-            20 => Some("rt_max_record_pa_num_per_dev"),
-            _ => None,
-        }
+tenon::numbers! {
+    /// The form of a device.
+    #[repr(i32)]
+    pub enum DeviceFormFactor {
+        /// A part of a pod.
+        POD = 0,
+        /// A board of the kind A+K.
+        A_K = 1,
+        /// A board of the kind A+X.
+        A_X = 2,
+        /// A card.
+        PCIE_CARD = 3,
     }
 }
 
-impl core::fmt::Debug for SizeLimit {
-    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        match self.name() {
-            Some(name) => formatter.write_str(name),
-            None => write!(formatter, "SizeLimit({})", self.0),
-        }
+tenon::numbers! {
+    /// The link between host and device.
+    #[repr(i32)]
+    pub enum HostDeviceConnectType {
+        /// PCIe.
+        PCIE = 0,
+        /// A dedicated link.
+        HCCS = 1,
+        /// A unified bus.
+        UB = 2,
     }
 }
 
-/// Support of a feature by a device.
-///
-/// Numbers without a name are valid too, because a newer host may know more values.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(transparent)]
-pub struct DevFeatureSupport(pub i32);
-
-impl DevFeatureSupport {
-    /// The device does not have it.
-    pub const NOT_SUPPORT: Self = Self(0);
-
-    /// The device has it.
-    pub const SUPPORT: Self = Self(1);
-
-    /// Returns its name in the spec, if it has one.
-    pub const fn name(self) -> Option<&'static str> {
-        match self.0 {
-            0 => Some("not_support"),
-            1 => Some("support"),
-            _ => None,
-        }
+tenon::numbers! {
+    /// Flags of `aclrtIpcMemGetExportKey`.
+    #[repr(i32)]
+    pub enum IpcMemExportFlag {
+        /// Only named processes may import the key.
+        DEFAULT = 0,
+        /// Any process may import the key.
+        DISABLE_PID_VALIDATION = 1,
     }
 }
 
-impl core::fmt::Debug for DevFeatureSupport {
-    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        match self.name() {
-            Some(name) => formatter.write_str(name),
-            None => write!(formatter, "DevFeatureSupport({})", self.0),
-        }
+tenon::numbers! {
+    /// Flags of `aclrtIpcMemImportByKey`.
+    #[repr(i32)]
+    pub enum IpcMemImportFlag {
+        /// No flag.
+        DEFAULT = 0,
+        /// Other devices may access the memory.
+        ENABLE_PEER_ACCESS = 1,
     }
 }
 
-/// The form of a device.
-///
-/// Numbers without a name are valid too, because a newer host may know more values.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(transparent)]
-pub struct DeviceFormFactor(pub i32);
-
-impl DeviceFormFactor {
-    /// A part of a pod.
-    pub const POD: Self = Self(0);
-
-    /// A board of the kind A+K.
-    pub const A_K: Self = Self(1);
-
-    /// A board of the kind A+X.
-    pub const A_X: Self = Self(2);
-
-    /// A card.
-    pub const PCIE_CARD: Self = Self(3);
-
-    /// Returns its name in the spec, if it has one.
-    pub const fn name(self) -> Option<&'static str> {
-        match self.0 {
-            0 => Some("pod"),
-            1 => Some("a_k"),
-            2 => Some("a_x"),
-            3 => Some("pcie_card"),
-            _ => None,
-        }
+tenon::numbers! {
+    /// A link to shared memory.
+    #[repr(i32)]
+    pub enum IpcMemAccessLink {
+        /// Within a package.
+        SIO = 0,
+        /// A dedicated link.
+        HCCS = 1,
+        /// A unified bus, through one port.
+        UB_ONE_PORT_PATH = 2,
+        /// A unified bus, through several ports.
+        UB_MULTI_PORT_PATH = 3,
     }
 }
 
-impl core::fmt::Debug for DeviceFormFactor {
-    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        match self.name() {
-            Some(name) => formatter.write_str(name),
-            None => write!(formatter, "DeviceFormFactor({})", self.0),
-        }
+tenon::numbers! {
+    /// Flags of `aclrtNotifyGetExportKey`.
+    #[repr(i32)]
+    pub enum NotifyExportFlag {
+        /// Only named processes may import the key.
+        DEFAULT = 0,
+        /// Any process may import the key.
+        DISABLE_PID_VALIDATION = 2,
     }
 }
 
-/// The link between host and device.
-///
-/// Numbers without a name are valid too, because a newer host may know more values.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(transparent)]
-pub struct HostDeviceConnectType(pub i32);
-
-impl HostDeviceConnectType {
-    /// PCIe.
-    pub const PCIE: Self = Self(0);
-
-    /// A dedicated link.
-    pub const HCCS: Self = Self(1);
-
-    /// A unified bus.
-    pub const UB: Self = Self(2);
-
-    /// Returns its name in the spec, if it has one.
-    pub const fn name(self) -> Option<&'static str> {
-        match self.0 {
-            0 => Some("pcie"),
-            1 => Some("hccs"),
-            2 => Some("ub"),
-            _ => None,
-        }
+tenon::numbers! {
+    /// Flags of `aclrtNotifyImportByKey`.
+    #[repr(i32)]
+    pub enum NotifyImportFlag {
+        /// No flag.
+        DEFAULT = 0,
+        /// Other devices may access the notify.
+        ENABLE_PEER_ACCESS = 2,
     }
 }
 
-impl core::fmt::Debug for HostDeviceConnectType {
-    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        match self.name() {
-            Some(name) => formatter.write_str(name),
-            None => write!(formatter, "HostDeviceConnectType({})", self.0),
-        }
+tenon::numbers! {
+    /// Flags of `aclrtMemExportToShareableHandle`.
+    #[repr(i32)]
+    pub enum VmmExportFlag {
+        /// Only named processes may import the handle.
+        DEFAULT = 0,
+        /// Any process may import the handle.
+        DISABLE_PID_VALIDATION = 1,
     }
 }
 
-/// Flags of `aclrtIpcMemGetExportKey`.
-///
-/// Numbers without a name are valid too, because a newer host may know more values.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(transparent)]
-pub struct IpcMemExportFlag(pub i32);
-
-impl IpcMemExportFlag {
-    /// Only named processes may import the key.
-    pub const DEFAULT: Self = Self(0);
-
-    /// Any process may import the key.
-    pub const DISABLE_PID_VALIDATION: Self = Self(1);
-
-    /// Returns its name in the spec, if it has one.
-    pub const fn name(self) -> Option<&'static str> {
-        match self.0 {
-            0 => Some("default"),
-            1 => Some("disable_pid_validation"),
-            _ => None,
-        }
+tenon::numbers! {
+    /// The number of a link to memory.
+    #[repr(i32)]
+    pub enum MemLinkIndex {
+        /// The first link.
+        IDX_0 = 0,
+        /// The second link.
+        IDX_1 = 1,
     }
 }
 
-impl core::fmt::Debug for IpcMemExportFlag {
-    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        match self.name() {
-            Some(name) => formatter.write_str(name),
-            None => write!(formatter, "IpcMemExportFlag({})", self.0),
-        }
+tenon::numbers! {
+    /// Flags of `aclmdlRIDebugJsonPrint`.
+    #[repr(i32)]
+    pub enum DebugJsonFlag {
+        /// Only a summary.
+        SUMMARY = 0,
+        /// All details.
+        VERBOSE = 1,
     }
 }
 
-/// Flags of `aclrtIpcMemImportByKey`.
-///
-/// Numbers without a name are valid too, because a newer host may know more values.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(transparent)]
-pub struct IpcMemImportFlag(pub i32);
-
-impl IpcMemImportFlag {
-    /// No flag.
-    pub const DEFAULT: Self = Self(0);
-
-    /// Other devices may access the memory.
-    pub const ENABLE_PEER_ACCESS: Self = Self(1);
-
-    /// Returns its name in the spec, if it has one.
-    pub const fn name(self) -> Option<&'static str> {
-        match self.0 {
-            0 => Some("default"),
-            1 => Some("enable_peer_access"),
-            _ => None,
-        }
+tenon::numbers! {
+    /// State of a process during a snapshot.
+    #[repr(i32)]
+    pub enum ProcessState {
+        /// It runs.
+        RUNNING = 0,
+        /// It is locked.
+        LOCKED = 1,
     }
 }
 
-impl core::fmt::Debug for IpcMemImportFlag {
-    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        match self.name() {
-            Some(name) => formatter.write_str(name),
-            None => write!(formatter, "IpcMemImportFlag({})", self.0),
-        }
+tenon::numbers! {
+    /// A kind of device memory.
+    #[repr(i32)]
+    pub enum PhysicalMemType {
+        /// Memory in the package of the chip.
+        HBM_TYPE = 0,
+        /// Memory on the board.
+        DDR_TYPE = 1,
+        /// Memory in the package, for copies between devices.
+        P2P_HBM_TYPE = 2,
+        /// Memory on the board, for copies between devices.
+        P2P_DDR_TYPE = 3,
     }
 }
 
-/// A link to shared memory.
-///
-/// Numbers without a name are valid too, because a newer host may know more values.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(transparent)]
-pub struct IpcMemAccessLink(pub i32);
-
-impl IpcMemAccessLink {
-    /// Within a package.
-    pub const SIO: Self = Self(0);
-
-    /// A dedicated link.
-    pub const HCCS: Self = Self(1);
-
-    /// A unified bus, through one port.
-    pub const UB_ONE_PORT_PATH: Self = Self(2);
-
-    /// A unified bus, through several ports.
-    pub const UB_MULTI_PORT_PATH: Self = Self(3);
-
-    /// Returns its name in the spec, if it has one.
-    pub const fn name(self) -> Option<&'static str> {
-        match self.0 {
-            0 => Some("sio"),
-            1 => Some("hccs"),
-            2 => Some("ub_one_port_path"),
-            3 => Some("ub_multi_port_path"),
-            _ => None,
-        }
-    }
-}
-
-impl core::fmt::Debug for IpcMemAccessLink {
-    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        match self.name() {
-            Some(name) => formatter.write_str(name),
-            None => write!(formatter, "IpcMemAccessLink({})", self.0),
-        }
-    }
-}
-
-/// Flags of `aclrtNotifyGetExportKey`.
-///
-/// Numbers without a name are valid too, because a newer host may know more values.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(transparent)]
-pub struct NotifyExportFlag(pub i32);
-
-impl NotifyExportFlag {
-    /// Only named processes may import the key.
-    pub const DEFAULT: Self = Self(0);
-
-    /// Any process may import the key.
-    pub const DISABLE_PID_VALIDATION: Self = Self(2);
-
-    /// Returns its name in the spec, if it has one.
-    pub const fn name(self) -> Option<&'static str> {
-        match self.0 {
-            0 => Some("default"),
-            2 => Some("disable_pid_validation"),
-            _ => None,
-        }
-    }
-}
-
-impl core::fmt::Debug for NotifyExportFlag {
-    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        match self.name() {
-            Some(name) => formatter.write_str(name),
-            None => write!(formatter, "NotifyExportFlag({})", self.0),
-        }
-    }
-}
-
-/// Flags of `aclrtNotifyImportByKey`.
-///
-/// Numbers without a name are valid too, because a newer host may know more values.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(transparent)]
-pub struct NotifyImportFlag(pub i32);
-
-impl NotifyImportFlag {
-    /// No flag.
-    pub const DEFAULT: Self = Self(0);
-
-    /// Other devices may access the notify.
-    pub const ENABLE_PEER_ACCESS: Self = Self(2);
-
-    /// Returns its name in the spec, if it has one.
-    pub const fn name(self) -> Option<&'static str> {
-        match self.0 {
-            0 => Some("default"),
-            2 => Some("enable_peer_access"),
-            _ => None,
-        }
-    }
-}
-
-impl core::fmt::Debug for NotifyImportFlag {
-    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        match self.name() {
-            Some(name) => formatter.write_str(name),
-            None => write!(formatter, "NotifyImportFlag({})", self.0),
-        }
-    }
-}
-
-/// Flags of `aclrtMemExportToShareableHandle`.
-///
-/// Numbers without a name are valid too, because a newer host may know more values.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(transparent)]
-pub struct VmmExportFlag(pub i32);
-
-impl VmmExportFlag {
-    /// Only named processes may import the handle.
-    pub const DEFAULT: Self = Self(0);
-
-    /// Any process may import the handle.
-    pub const DISABLE_PID_VALIDATION: Self = Self(1);
-
-    /// Returns its name in the spec, if it has one.
-    pub const fn name(self) -> Option<&'static str> {
-        match self.0 {
-            0 => Some("default"),
-            1 => Some("disable_pid_validation"),
-            _ => None,
-        }
-    }
-}
-
-impl core::fmt::Debug for VmmExportFlag {
-    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        match self.name() {
-            Some(name) => formatter.write_str(name),
-            None => write!(formatter, "VmmExportFlag({})", self.0),
-        }
-    }
-}
-
-/// The number of a link to memory.
-///
-/// Numbers without a name are valid too, because a newer host may know more values.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(transparent)]
-pub struct MemLinkIndex(pub i32);
-
-impl MemLinkIndex {
-    /// The first link.
-    pub const IDX_0: Self = Self(0);
-
-    /// The second link.
-    pub const IDX_1: Self = Self(1);
-
-    /// Returns its name in the spec, if it has one.
-    pub const fn name(self) -> Option<&'static str> {
-        match self.0 {
-            0 => Some("idx_0"),
-            1 => Some("idx_1"),
-            _ => None,
-        }
-    }
-}
-
-impl core::fmt::Debug for MemLinkIndex {
-    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        match self.name() {
-            Some(name) => formatter.write_str(name),
-            None => write!(formatter, "MemLinkIndex({})", self.0),
-        }
-    }
-}
-
-/// Flags of `aclmdlRIDebugJsonPrint`.
-///
-/// Numbers without a name are valid too, because a newer host may know more values.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(transparent)]
-pub struct DebugJsonFlag(pub i32);
-
-impl DebugJsonFlag {
-    /// Only a summary.
-    pub const SUMMARY: Self = Self(0);
-
-    /// All details.
-    pub const VERBOSE: Self = Self(1);
-
-    /// Returns its name in the spec, if it has one.
-    pub const fn name(self) -> Option<&'static str> {
-        match self.0 {
-            0 => Some("summary"),
-            1 => Some("verbose"),
-            _ => None,
-        }
-    }
-}
-
-impl core::fmt::Debug for DebugJsonFlag {
-    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        match self.name() {
-            Some(name) => formatter.write_str(name),
-            None => write!(formatter, "DebugJsonFlag({})", self.0),
-        }
-    }
-}
-
-/// State of a process during a snapshot.
-///
-/// Numbers without a name are valid too, because a newer host may know more values.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(transparent)]
-pub struct ProcessState(pub i32);
-
-impl ProcessState {
-    /// It runs.
-    pub const RUNNING: Self = Self(0);
-
-    /// It is locked.
-    pub const LOCKED: Self = Self(1);
-
-    /// Returns its name in the spec, if it has one.
-    pub const fn name(self) -> Option<&'static str> {
-        match self.0 {
-            0 => Some("running"),
-            1 => Some("locked"),
-            _ => None,
-        }
-    }
-}
-
-impl core::fmt::Debug for ProcessState {
-    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        match self.name() {
-            Some(name) => formatter.write_str(name),
-            None => write!(formatter, "ProcessState({})", self.0),
-        }
-    }
-}
-
-/// A kind of device memory.
-///
-/// Numbers without a name are valid too, because a newer host may know more values.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(transparent)]
-pub struct PhysicalMemType(pub i32);
-
-impl PhysicalMemType {
-    /// Memory in the package of the chip.
-    pub const HBM_TYPE: Self = Self(0);
-
-    /// Memory on the board.
-    pub const DDR_TYPE: Self = Self(1);
-
-    /// Memory in the package, for copies between devices.
-    pub const P2P_HBM_TYPE: Self = Self(2);
-
-    /// Memory on the board, for copies between devices.
-    pub const P2P_DDR_TYPE: Self = Self(3);
-
-    /// Returns its name in the spec, if it has one.
-    pub const fn name(self) -> Option<&'static str> {
-        match self.0 {
-            0 => Some("hbm_type"),
-            1 => Some("ddr_type"),
-            2 => Some("p2p_hbm_type"),
-            3 => Some("p2p_ddr_type"),
-            _ => None,
-        }
-    }
-}
-
-impl core::fmt::Debug for PhysicalMemType {
-    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        match self.name() {
-            Some(name) => formatter.write_str(name),
-            None => write!(formatter, "PhysicalMemType({})", self.0),
-        }
-    }
-}
-
-/// A size of pages.
-///
-/// Numbers without a name are valid too, because a newer host may know more values.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(transparent)]
-pub struct MemPgType(pub i32);
-
-impl MemPgType {
-    /// Normal pages.
-    pub const NORMAL_PAGE_TYPE: Self = Self(0);
-
-    /// Huge pages.
-    pub const HUGE_PAGE_TYPE: Self = Self(1);
-
-    /// Pages of 1 GiB.
-    pub const HUGE1G_PAGE_TYPE: Self = Self(2);
-
-    /// Returns its name in the spec, if it has one.
-    pub const fn name(self) -> Option<&'static str> {
-        match self.0 {
-            0 => Some("normal_page_type"),
-            1 => Some("huge_page_type"),
-            2 => Some("huge1g_page_type"),
-            _ => None,
-        }
-    }
-}
-
-impl core::fmt::Debug for MemPgType {
-    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        match self.name() {
-            Some(name) => formatter.write_str(name),
-            None => write!(formatter, "MemPgType({})", self.0),
-        }
+tenon::numbers! {
+    /// A size of pages.
+    #[repr(i32)]
+    pub enum MemPgType {
+        /// Normal pages.
+        NORMAL_PAGE_TYPE = 0,
+        /// Huge pages.
+        HUGE_PAGE_TYPE = 1,
+        /// Pages of 1 GiB.
+        HUGE1G_PAGE_TYPE = 2,
     }
 }
 

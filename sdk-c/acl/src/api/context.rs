@@ -2,85 +2,23 @@
 
 use super::{Error, Result, Stream, ffi};
 
-/// A context, which owns streams and events on one device.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(transparent)]
-pub struct Context(usize);
-
-impl Context {
-    /// The null handle, which no function accepts as live.
-    pub const NULL: Self = Self(0);
-
-    /// Makes a handle from the number that the implementation chose for it.
-    pub const fn from_addr(addr: usize) -> Self {
-        Self(addr)
-    }
-
-    /// Returns the number of the handle.
-    pub const fn addr(self) -> usize {
-        self.0
-    }
-
-    /// Returns true if it is the null handle.
-    pub const fn is_null(self) -> bool {
-        self.0 == 0
-    }
-
-    /// Makes a handle from a pointer of the ABI.
-    pub fn from_raw(raw: ffi::aclrtContext) -> Self {
-        Self(raw.expose_provenance())
-    }
-
-    /// Returns the pointer of the ABI.
-    pub fn as_raw(self) -> ffi::aclrtContext {
-        core::ptr::with_exposed_provenance_mut(self.0)
-    }
+tenon::handle! {
+    /// A context, which owns streams and events on one device.
+    pub struct Context(ffi::aclrtContext);
 }
 
-impl core::fmt::Debug for Context {
-    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        write!(formatter, "Context({:#x})", self.0)
-    }
-}
-
-/// An option that controls how operators compute.
-///
-/// Numbers without a name are valid too, because a newer host may know more values.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(transparent)]
-pub struct SysParamOpt(pub i32);
-
-impl SysParamOpt {
-    /// Deterministic results: the same inputs give the same bits.
-    pub const DETERMINISTIC: Self = Self(0);
-
-    /// Kernels check themselves for errors.
-    pub const ENABLE_DEBUG_KERNEL: Self = Self(1);
-
-    /// Results do not depend on the shape of the inputs.
-    pub const STRONG_CONSISTENCY: Self = Self(2);
-
-    /// Start work before its predecessor has ended.
-    pub const EARLY_START: Self = Self(3);
-
-    /// Returns its name in the spec, if it has one.
-    pub const fn name(self) -> Option<&'static str> {
-        match self.0 {
-            0 => Some("deterministic"),
-            1 => Some("enable_debug_kernel"),
-            2 => Some("strong_consistency"),
-            3 => Some("early_start"),
-            _ => None,
-        }
-    }
-}
-
-impl core::fmt::Debug for SysParamOpt {
-    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        match self.name() {
-            Some(name) => formatter.write_str(name),
-            None => write!(formatter, "SysParamOpt({})", self.0),
-        }
+tenon::numbers! {
+    /// An option that controls how operators compute.
+    #[repr(i32)]
+    pub enum SysParamOpt {
+        /// Deterministic results: the same inputs give the same bits.
+        DETERMINISTIC = 0,
+        /// Kernels check themselves for errors.
+        ENABLE_DEBUG_KERNEL = 1,
+        /// Results do not depend on the shape of the inputs.
+        STRONG_CONSISTENCY = 2,
+        /// Start work before its predecessor has ended.
+        EARLY_START = 3,
     }
 }
 

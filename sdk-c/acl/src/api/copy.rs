@@ -2,60 +2,26 @@
 
 use super::{Error, Result, Stream, ffi};
 
-/// Direction of a copy.
-///
-/// Numbers without a name are valid too, because a newer host may know more values.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(transparent)]
-pub struct MemcpyKind(pub i32);
-
-impl MemcpyKind {
-    /// Within the host.
-    pub const HOST_TO_HOST: Self = Self(0);
-
-    /// From the host to a device.
-    pub const HOST_TO_DEVICE: Self = Self(1);
-
-    /// From a device to the host.
-    pub const DEVICE_TO_HOST: Self = Self(2);
-
-    /// Within a device or from one to another.
-    pub const DEVICE_TO_DEVICE: Self = Self(3);
-
-    /// Inferred from the addresses.
-    pub const DEFAULT: Self = Self(4);
-
-    /// From the host to a device; the source may change as soon as the call returns.
-    pub const HOST_TO_BUF_TO_DEVICE: Self = Self(5);
-
-    /// Within a device.
-    pub const INNER_DEVICE_TO_DEVICE: Self = Self(6);
-
-    /// From one device to another.
-    pub const INTER_DEVICE_TO_DEVICE: Self = Self(7);
-
-    /// Returns its name in the spec, if it has one.
-    pub const fn name(self) -> Option<&'static str> {
-        match self.0 {
-            0 => Some("host_to_host"),
-            1 => Some("host_to_device"),
-            2 => Some("device_to_host"),
-            3 => Some("device_to_device"),
-            4 => Some("default"),
-            5 => Some("host_to_buf_to_device"),
-            6 => Some("inner_device_to_device"),
-            7 => Some("inter_device_to_device"),
-            _ => None,
-        }
-    }
-}
-
-impl core::fmt::Debug for MemcpyKind {
-    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        match self.name() {
-            Some(name) => formatter.write_str(name),
-            None => write!(formatter, "MemcpyKind({})", self.0),
-        }
+tenon::numbers! {
+    /// Direction of a copy.
+    #[repr(i32)]
+    pub enum MemcpyKind {
+        /// Within the host.
+        HOST_TO_HOST = 0,
+        /// From the host to a device.
+        HOST_TO_DEVICE = 1,
+        /// From a device to the host.
+        DEVICE_TO_HOST = 2,
+        /// Within a device or from one to another.
+        DEVICE_TO_DEVICE = 3,
+        /// Inferred from the addresses.
+        DEFAULT = 4,
+        /// From the host to a device; the source may change as soon as the call returns.
+        HOST_TO_BUF_TO_DEVICE = 5,
+        /// Within a device.
+        INNER_DEVICE_TO_DEVICE = 6,
+        /// From one device to another.
+        INTER_DEVICE_TO_DEVICE = 7,
     }
 }
 

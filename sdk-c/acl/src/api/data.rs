@@ -3,376 +3,146 @@
 use super::{Error, Result, ffi};
 use core::ffi::CStr;
 
-/// The type of an element.
-///
-/// The numbers are those of the original; the gaps are types that it keeps for itself. Types of
-/// four or six bits have names, so that programs can tell them apart, but they have no whole
-/// number of bytes for `data_type_size`.
-///
-/// Numbers without a name are valid too, because a newer host may know more values.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(transparent)]
-pub struct DataType(pub i32);
-
-impl DataType {
-    /// No type.
-    pub const UNDEFINED: Self = Self(-1);
-
-    /// Binary floating point, 32 bits.
-    pub const FLOAT: Self = Self(0);
-
-    /// Binary floating point, 16 bits.
-    pub const FLOAT16: Self = Self(1);
-
-    /// Signed integer, 8 bits.
-    pub const INT8: Self = Self(2);
-
-    /// Signed integer, 32 bits.
-    pub const INT32: Self = Self(3);
-
-    /// Unsigned integer, 8 bits.
-    pub const UINT8: Self = Self(4);
-
-    /// Signed integer, 16 bits.
-    pub const INT16: Self = Self(6);
-
-    /// Unsigned integer, 16 bits.
-    pub const UINT16: Self = Self(7);
-
-    /// Unsigned integer, 32 bits.
-    pub const UINT32: Self = Self(8);
-
-    /// Signed integer, 64 bits.
-    pub const INT64: Self = Self(9);
-
-    /// Unsigned integer, 64 bits.
-    pub const UINT64: Self = Self(10);
-
-    /// Binary floating point, 64 bits.
-    pub const DOUBLE: Self = Self(11);
-
-    /// Boolean in one byte: 0 or 1.
-    pub const BOOL: Self = Self(12);
-
-    /// Text of variable size.
-    pub const STRING: Self = Self(13);
-
-    /// Two `float`: real and imaginary part.
-    pub const COMPLEX64: Self = Self(16);
-
-    /// Two `double`: real and imaginary part.
-    pub const COMPLEX128: Self = Self(17);
-
-    /// The upper half of a `float`, 16 bits.
-    pub const BF16: Self = Self(27);
-
-    /// Signed integer, 4 bits.
-    pub const INT4: Self = Self(29);
-
-    /// One bit.
-    pub const UINT1: Self = Self(30);
-
-    /// Two `float16`: real and imaginary part.
-    pub const COMPLEX32: Self = Self(33);
-
-    /// Floating point of 8 bits with a tapered exponent.
-    pub const HIFLOAT8: Self = Self(34);
-
-    /// Floating point of 8 bits, 5 of them exponent.
-    pub const FLOAT8_E5M2: Self = Self(35);
-
-    /// Floating point of 8 bits, 4 of them exponent, without infinities.
-    pub const FLOAT8_E4M3FN: Self = Self(36);
-
-    /// A power of two in 8 bits.
-    pub const FLOAT8_E8M0: Self = Self(37);
-
-    /// Floating point of 6 bits, 3 of them exponent.
-    pub const FLOAT6_E3M2: Self = Self(38);
-
-    /// Floating point of 6 bits, 2 of them exponent.
-    pub const FLOAT6_E2M3: Self = Self(39);
-
-    /// Floating point of 4 bits, 2 of them exponent.
-    pub const FLOAT4_E2M1: Self = Self(40);
-
-    /// Floating point of 4 bits, 1 of them exponent.
-    pub const FLOAT4_E1M2: Self = Self(41);
-
-    /// Floating point of 4 bits with a tapered exponent.
-    pub const HIFLOAT4: Self = Self(42);
-
-    /// Returns its name in the spec, if it has one.
-    pub const fn name(self) -> Option<&'static str> {
-        match self.0 {
-            -1 => Some("undefined"),
-            0 => Some("float"),
-            1 => Some("float16"),
-            2 => Some("int8"),
-            3 => Some("int32"),
-            4 => Some("uint8"),
-            6 => Some("int16"),
-            7 => Some("uint16"),
-            8 => Some("uint32"),
-            9 => Some("int64"),
-            10 => Some("uint64"),
-            11 => Some("double"),
-            12 => Some("bool"),
-            13 => Some("string"),
-            16 => Some("complex64"),
-            17 => Some("complex128"),
-            27 => Some("bf16"),
-            29 => Some("int4"),
-            30 => Some("uint1"),
-            33 => Some("complex32"),
-            34 => Some("hifloat8"),
-            35 => Some("float8_e5m2"),
-            36 => Some("float8_e4m3fn"),
-            37 => Some("float8_e8m0"),
-            38 => Some("float6_e3m2"),
-            39 => Some("float6_e2m3"),
-            40 => Some("float4_e2m1"),
-            41 => Some("float4_e1m2"),
-            42 => Some("hifloat4"),
-            _ => None,
-        }
+tenon::numbers! {
+    /// The type of an element.
+    ///
+    /// The numbers are those of the original; the gaps are types that it keeps for itself. Types of
+    /// four or six bits have names, so that programs can tell them apart, but they have no whole
+    /// number of bytes for `data_type_size`.
+    #[repr(i32)]
+    pub enum DataType {
+        /// No type.
+        UNDEFINED = -1,
+        /// Binary floating point, 32 bits.
+        FLOAT = 0,
+        /// Binary floating point, 16 bits.
+        FLOAT16 = 1,
+        /// Signed integer, 8 bits.
+        INT8 = 2,
+        /// Signed integer, 32 bits.
+        INT32 = 3,
+        /// Unsigned integer, 8 bits.
+        UINT8 = 4,
+        /// Signed integer, 16 bits.
+        INT16 = 6,
+        /// Unsigned integer, 16 bits.
+        UINT16 = 7,
+        /// Unsigned integer, 32 bits.
+        UINT32 = 8,
+        /// Signed integer, 64 bits.
+        INT64 = 9,
+        /// Unsigned integer, 64 bits.
+        UINT64 = 10,
+        /// Binary floating point, 64 bits.
+        DOUBLE = 11,
+        /// Boolean in one byte: 0 or 1.
+        BOOL = 12,
+        /// Text of variable size.
+        STRING = 13,
+        /// Two `float`: real and imaginary part.
+        COMPLEX64 = 16,
+        /// Two `double`: real and imaginary part.
+        COMPLEX128 = 17,
+        /// The upper half of a `float`, 16 bits.
+        BF16 = 27,
+        /// Signed integer, 4 bits.
+        INT4 = 29,
+        /// One bit.
+        UINT1 = 30,
+        /// Two `float16`: real and imaginary part.
+        COMPLEX32 = 33,
+        /// Floating point of 8 bits with a tapered exponent.
+        HIFLOAT8 = 34,
+        /// Floating point of 8 bits, 5 of them exponent.
+        FLOAT8_E5M2 = 35,
+        /// Floating point of 8 bits, 4 of them exponent, without infinities.
+        FLOAT8_E4M3FN = 36,
+        /// A power of two in 8 bits.
+        FLOAT8_E8M0 = 37,
+        /// Floating point of 6 bits, 3 of them exponent.
+        FLOAT6_E3M2 = 38,
+        /// Floating point of 6 bits, 2 of them exponent.
+        FLOAT6_E2M3 = 39,
+        /// Floating point of 4 bits, 2 of them exponent.
+        FLOAT4_E2M1 = 40,
+        /// Floating point of 4 bits, 1 of them exponent.
+        FLOAT4_E1M2 = 41,
+        /// Floating point of 4 bits with a tapered exponent.
+        HIFLOAT4 = 42,
     }
 }
 
-impl core::fmt::Debug for DataType {
-    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        match self.name() {
-            Some(name) => formatter.write_str(name),
-            None => write!(formatter, "DataType({})", self.0),
-        }
+tenon::numbers! {
+    /// The memory layout of a tensor.
+    ///
+    /// Letters name dimensions, the slowest first: N batch, C channel, H height, W width, D depth, L length. Formats
+    /// with `C0` split the channels into blocks that suit the original's hardware.
+    #[repr(i32)]
+    pub enum Format {
+        /// No format.
+        UNDEFINED = -1,
+        /// Images, channel by channel.
+        NCHW = 0,
+        /// Images, pixel by pixel.
+        NHWC = 1,
+        /// Any number of dimensions, in the order of the shape.
+        ND = 2,
+        /// Images with channels in blocks, five dimensions.
+        NC1HWC0 = 3,
+        /// Weights of a convolution in tiles.
+        FRACTAL_Z = 4,
+        /// `nc1hwc0` with blocks of four channels.
+        NC1HWC0_C04 = 12,
+        /// Weights of a convolution, filter last.
+        HWCN = 16,
+        /// Volumes, voxel by voxel.
+        NDHWC = 27,
+        /// Matrices in tiles.
+        FRACTAL_NZ = 29,
+        /// Volumes, channel by channel.
+        NCDHW = 30,
+        /// Volumes with channels in blocks, six dimensions.
+        NDC1HWC0 = 32,
+        /// Weights of a convolution over volumes in tiles.
+        FRACTAL_Z_3D = 33,
+        /// Rows of channels, two dimensions.
+        NC = 35,
+        /// Sequences, channel by channel.
+        NCL = 47,
+        /// Matrices in tiles of 16 columns.
+        FRACTAL_NZ_C0_16 = 50,
+        /// Matrices in tiles of 32 columns.
+        FRACTAL_NZ_C0_32 = 51,
+        /// Matrices in tiles of two columns.
+        FRACTAL_NZ_C0_2 = 52,
+        /// Matrices in tiles of four columns.
+        FRACTAL_NZ_C0_4 = 53,
+        /// Matrices in tiles of eight columns.
+        FRACTAL_NZ_C0_8 = 54,
     }
 }
 
-/// The memory layout of a tensor.
-///
-/// Letters name dimensions, the slowest first: N batch, C channel, H height, W width, D depth, L length. Formats
-/// with `C0` split the channels into blocks that suit the original's hardware.
-///
-/// Numbers without a name are valid too, because a newer host may know more values.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(transparent)]
-pub struct Format(pub i32);
-
-impl Format {
-    /// No format.
-    pub const UNDEFINED: Self = Self(-1);
-
-    /// Images, channel by channel.
-    pub const NCHW: Self = Self(0);
-
-    /// Images, pixel by pixel.
-    pub const NHWC: Self = Self(1);
-
-    /// Any number of dimensions, in the order of the shape.
-    pub const ND: Self = Self(2);
-
-    /// Images with channels in blocks, five dimensions.
-    pub const NC1HWC0: Self = Self(3);
-
-    /// Weights of a convolution in tiles.
-    pub const FRACTAL_Z: Self = Self(4);
-
-    /// `nc1hwc0` with blocks of four channels.
-    pub const NC1HWC0_C04: Self = Self(12);
-
-    /// Weights of a convolution, filter last.
-    pub const HWCN: Self = Self(16);
-
-    /// Volumes, voxel by voxel.
-    pub const NDHWC: Self = Self(27);
-
-    /// Matrices in tiles.
-    pub const FRACTAL_NZ: Self = Self(29);
-
-    /// Volumes, channel by channel.
-    pub const NCDHW: Self = Self(30);
-
-    /// Volumes with channels in blocks, six dimensions.
-    pub const NDC1HWC0: Self = Self(32);
-
-    /// Weights of a convolution over volumes in tiles.
-    pub const FRACTAL_Z_3D: Self = Self(33);
-
-    /// Rows of channels, two dimensions.
-    pub const NC: Self = Self(35);
-
-    /// Sequences, channel by channel.
-    pub const NCL: Self = Self(47);
-
-    /// Matrices in tiles of 16 columns.
-    pub const FRACTAL_NZ_C0_16: Self = Self(50);
-
-    /// Matrices in tiles of 32 columns.
-    pub const FRACTAL_NZ_C0_32: Self = Self(51);
-
-    /// Matrices in tiles of two columns.
-    pub const FRACTAL_NZ_C0_2: Self = Self(52);
-
-    /// Matrices in tiles of four columns.
-    pub const FRACTAL_NZ_C0_4: Self = Self(53);
-
-    /// Matrices in tiles of eight columns.
-    pub const FRACTAL_NZ_C0_8: Self = Self(54);
-
-    /// Returns its name in the spec, if it has one.
-    pub const fn name(self) -> Option<&'static str> {
-        match self.0 {
-            -1 => Some("undefined"),
-            0 => Some("nchw"),
-            1 => Some("nhwc"),
-            2 => Some("nd"),
-            3 => Some("nc1hwc0"),
-            4 => Some("fractal_z"),
-            12 => Some("nc1hwc0_c04"),
-            16 => Some("hwcn"),
-            27 => Some("ndhwc"),
-            29 => Some("fractal_nz"),
-            30 => Some("ncdhw"),
-            32 => Some("ndc1hwc0"),
-            33 => Some("fractal_z_3d"),
-            35 => Some("nc"),
-            47 => Some("ncl"),
-            50 => Some("fractal_nz_c0_16"),
-            51 => Some("fractal_nz_c0_32"),
-            52 => Some("fractal_nz_c0_2"),
-            53 => Some("fractal_nz_c0_4"),
-            54 => Some("fractal_nz_c0_8"),
-            _ => None,
-        }
+tenon::numbers! {
+    /// The location of a tensor's data when an operator is compiled.
+    #[repr(i32)]
+    pub enum MemType {
+        /// In device memory.
+        DEVICE = 0,
+        /// In host memory; its values are part of the compiled operator.
+        HOST = 1,
+        /// In host memory; its values are passed at each call.
+        HOST_COMPILE_INDEPENDENT = 2,
     }
 }
 
-impl core::fmt::Debug for Format {
-    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        match self.name() {
-            Some(name) => formatter.write_str(name),
-            None => write!(formatter, "Format({})", self.0),
-        }
-    }
+tenon::handle! {
+    /// A data buffer: an address and a length.
+    pub struct DataBuffer(*mut ffi::aclDataBuffer);
 }
 
-/// The location of a tensor's data when an operator is compiled.
-///
-/// Numbers without a name are valid too, because a newer host may know more values.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(transparent)]
-pub struct MemType(pub i32);
-
-impl MemType {
-    /// In device memory.
-    pub const DEVICE: Self = Self(0);
-
-    /// In host memory; its values are part of the compiled operator.
-    pub const HOST: Self = Self(1);
-
-    /// In host memory; its values are passed at each call.
-    pub const HOST_COMPILE_INDEPENDENT: Self = Self(2);
-
-    /// Returns its name in the spec, if it has one.
-    pub const fn name(self) -> Option<&'static str> {
-        match self.0 {
-            0 => Some("device"),
-            1 => Some("host"),
-            2 => Some("host_compile_independent"),
-            _ => None,
-        }
-    }
-}
-
-impl core::fmt::Debug for MemType {
-    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        match self.name() {
-            Some(name) => formatter.write_str(name),
-            None => write!(formatter, "MemType({})", self.0),
-        }
-    }
-}
-
-/// A data buffer: an address and a length.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(transparent)]
-pub struct DataBuffer(usize);
-
-impl DataBuffer {
-    /// The null handle, which no function accepts as live.
-    pub const NULL: Self = Self(0);
-
-    /// Makes a handle from the number that the implementation chose for it.
-    pub const fn from_addr(addr: usize) -> Self {
-        Self(addr)
-    }
-
-    /// Returns the number of the handle.
-    pub const fn addr(self) -> usize {
-        self.0
-    }
-
-    /// Returns true if it is the null handle.
-    pub const fn is_null(self) -> bool {
-        self.0 == 0
-    }
-
-    /// Makes a handle from a pointer of the ABI.
-    pub fn from_raw(raw: *mut ffi::aclDataBuffer) -> Self {
-        Self(raw.expose_provenance())
-    }
-
-    /// Returns the pointer of the ABI.
-    pub fn as_raw(self) -> *mut ffi::aclDataBuffer {
-        core::ptr::with_exposed_provenance_mut(self.0)
-    }
-}
-
-impl core::fmt::Debug for DataBuffer {
-    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        write!(formatter, "DataBuffer({:#x})", self.0)
-    }
-}
-
-/// A tensor description: a data type, a shape and a layout.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(transparent)]
-pub struct TensorDesc(usize);
-
-impl TensorDesc {
-    /// The null handle, which no function accepts as live.
-    pub const NULL: Self = Self(0);
-
-    /// Makes a handle from the number that the implementation chose for it.
-    pub const fn from_addr(addr: usize) -> Self {
-        Self(addr)
-    }
-
-    /// Returns the number of the handle.
-    pub const fn addr(self) -> usize {
-        self.0
-    }
-
-    /// Returns true if it is the null handle.
-    pub const fn is_null(self) -> bool {
-        self.0 == 0
-    }
-
-    /// Makes a handle from a pointer of the ABI.
-    pub fn from_raw(raw: *mut ffi::aclTensorDesc) -> Self {
-        Self(raw.expose_provenance())
-    }
-
-    /// Returns the pointer of the ABI.
-    pub fn as_raw(self) -> *mut ffi::aclTensorDesc {
-        core::ptr::with_exposed_provenance_mut(self.0)
-    }
-}
-
-impl core::fmt::Debug for TensorDesc {
-    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        write!(formatter, "TensorDesc({:#x})", self.0)
-    }
+tenon::handle! {
+    /// A tensor description: a data type, a shape and a layout.
+    pub struct TensorDesc(*mut ffi::aclTensorDesc);
 }
 
 /// Data buffers and tensor descriptions.

@@ -2,174 +2,36 @@
 
 use super::ffi;
 
-/// The kind of an item.
-///
-/// Numbers without a name are valid too, because a newer host may know more values.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(transparent)]
-pub struct TdtTensorType(pub i32);
-
-impl TdtTensorType {
-    /// No kind.
-    pub const UNDEFINED: Self = Self(-1);
-
-    /// A tensor.
-    pub const TENSOR: Self = Self(0);
-
-    /// The end of the data.
-    pub const END_OF_SEQUENCE: Self = Self(1);
-
-    /// The data ended with an error.
-    pub const ABNORMAL: Self = Self(2);
-
-    /// A part of a tensor.
-    pub const SLICE_TENSOR: Self = Self(3);
-
-    /// The last part of a tensor.
-    pub const END_TENSOR: Self = Self(4);
-
-    /// Returns its name in the spec, if it has one.
-    pub const fn name(self) -> Option<&'static str> {
-        match self.0 {
-            -1 => Some("undefined"),
-            0 => Some("tensor"),
-            1 => Some("end_of_sequence"),
-            2 => Some("abnormal"),
-            3 => Some("slice_tensor"),
-            4 => Some("end_tensor"),
-            _ => None,
-        }
+tenon::numbers! {
+    /// The kind of an item.
+    #[repr(i32)]
+    pub enum TdtTensorType {
+        /// No kind.
+        UNDEFINED = -1,
+        /// A tensor.
+        TENSOR = 0,
+        /// The end of the data.
+        END_OF_SEQUENCE = 1,
+        /// The data ended with an error.
+        ABNORMAL = 2,
+        /// A part of a tensor.
+        SLICE_TENSOR = 3,
+        /// The last part of a tensor.
+        END_TENSOR = 4,
     }
 }
 
-impl core::fmt::Debug for TdtTensorType {
-    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        match self.name() {
-            Some(name) => formatter.write_str(name),
-            None => write!(formatter, "TdtTensorType({})", self.0),
-        }
-    }
+tenon::handle! {
+    /// A tensor on its way to or from the device.
+    pub struct TdtDataItem(*mut ffi::acltdtDataItem);
 }
 
-/// A tensor on its way to or from the device.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(transparent)]
-pub struct TdtDataItem(usize);
-
-impl TdtDataItem {
-    /// The null handle, which no function accepts as live.
-    pub const NULL: Self = Self(0);
-
-    /// Makes a handle from the number that the implementation chose for it.
-    pub const fn from_addr(addr: usize) -> Self {
-        Self(addr)
-    }
-
-    /// Returns the number of the handle.
-    pub const fn addr(self) -> usize {
-        self.0
-    }
-
-    /// Returns true if it is the null handle.
-    pub const fn is_null(self) -> bool {
-        self.0 == 0
-    }
-
-    /// Makes a handle from a pointer of the ABI.
-    pub fn from_raw(raw: *mut ffi::acltdtDataItem) -> Self {
-        Self(raw.expose_provenance())
-    }
-
-    /// Returns the pointer of the ABI.
-    pub fn as_raw(self) -> *mut ffi::acltdtDataItem {
-        core::ptr::with_exposed_provenance_mut(self.0)
-    }
+tenon::handle! {
+    /// A list of tensors that are sent together.
+    pub struct TdtDataset(*mut ffi::acltdtDataset);
 }
 
-impl core::fmt::Debug for TdtDataItem {
-    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        write!(formatter, "TdtDataItem({:#x})", self.0)
-    }
-}
-
-/// A list of tensors that are sent together.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(transparent)]
-pub struct TdtDataset(usize);
-
-impl TdtDataset {
-    /// The null handle, which no function accepts as live.
-    pub const NULL: Self = Self(0);
-
-    /// Makes a handle from the number that the implementation chose for it.
-    pub const fn from_addr(addr: usize) -> Self {
-        Self(addr)
-    }
-
-    /// Returns the number of the handle.
-    pub const fn addr(self) -> usize {
-        self.0
-    }
-
-    /// Returns true if it is the null handle.
-    pub const fn is_null(self) -> bool {
-        self.0 == 0
-    }
-
-    /// Makes a handle from a pointer of the ABI.
-    pub fn from_raw(raw: *mut ffi::acltdtDataset) -> Self {
-        Self(raw.expose_provenance())
-    }
-
-    /// Returns the pointer of the ABI.
-    pub fn as_raw(self) -> *mut ffi::acltdtDataset {
-        core::ptr::with_exposed_provenance_mut(self.0)
-    }
-}
-
-impl core::fmt::Debug for TdtDataset {
-    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        write!(formatter, "TdtDataset({:#x})", self.0)
-    }
-}
-
-/// A channel between host and device.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(transparent)]
-pub struct TdtChannelHandle(usize);
-
-impl TdtChannelHandle {
-    /// The null handle, which no function accepts as live.
-    pub const NULL: Self = Self(0);
-
-    /// Makes a handle from the number that the implementation chose for it.
-    pub const fn from_addr(addr: usize) -> Self {
-        Self(addr)
-    }
-
-    /// Returns the number of the handle.
-    pub const fn addr(self) -> usize {
-        self.0
-    }
-
-    /// Returns true if it is the null handle.
-    pub const fn is_null(self) -> bool {
-        self.0 == 0
-    }
-
-    /// Makes a handle from a pointer of the ABI.
-    pub fn from_raw(raw: *mut ffi::acltdtChannelHandle) -> Self {
-        Self(raw.expose_provenance())
-    }
-
-    /// Returns the pointer of the ABI.
-    pub fn as_raw(self) -> *mut ffi::acltdtChannelHandle {
-        core::ptr::with_exposed_provenance_mut(self.0)
-    }
-}
-
-impl core::fmt::Debug for TdtChannelHandle {
-    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        write!(formatter, "TdtChannelHandle({:#x})", self.0)
-    }
+tenon::handle! {
+    /// A channel between host and device.
+    pub struct TdtChannelHandle(*mut ffi::acltdtChannelHandle);
 }

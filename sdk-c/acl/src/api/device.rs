@@ -2,118 +2,44 @@
 
 use super::{Error, Result};
 
-/// The processor that the program runs on.
-///
-/// Numbers without a name are valid too, because a newer host may know more values.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(transparent)]
-pub struct RunMode(pub i32);
-
-impl RunMode {
-    /// On the device itself; host memory and device memory are the same.
-    pub const DEVICE: Self = Self(0);
-
-    /// On a host; data must be copied to the device and back.
-    pub const HOST: Self = Self(1);
-
-    /// Returns its name in the spec, if it has one.
-    pub const fn name(self) -> Option<&'static str> {
-        match self.0 {
-            0 => Some("device"),
-            1 => Some("host"),
-            _ => None,
-        }
+tenon::numbers! {
+    /// The processor that the program runs on.
+    #[repr(i32)]
+    pub enum RunMode {
+        /// On the device itself; host memory and device memory are the same.
+        DEVICE = 0,
+        /// On a host; data must be copied to the device and back.
+        HOST = 1,
     }
 }
 
-impl core::fmt::Debug for RunMode {
-    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        match self.name() {
-            Some(name) => formatter.write_str(name),
-            None => write!(formatter, "RunMode({})", self.0),
-        }
+tenon::numbers! {
+    /// A task scheduler of a device.
+    #[repr(i32)]
+    pub enum TsId {
+        /// The scheduler of the cores.
+        AICORE = 0,
+        /// The scheduler of the vector cores.
+        AIVECTOR = 1,
+        /// Not in use.
+        RESERVED = 2,
     }
 }
 
-/// A task scheduler of a device.
-///
-/// Numbers without a name are valid too, because a newer host may know more values.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(transparent)]
-pub struct TsId(pub i32);
-
-impl TsId {
-    /// The scheduler of the cores.
-    pub const AICORE: Self = Self(0);
-
-    /// The scheduler of the vector cores.
-    pub const AIVECTOR: Self = Self(1);
-
-    /// Not in use.
-    pub const RESERVED: Self = Self(2);
-
-    /// Returns its name in the spec, if it has one.
-    pub const fn name(self) -> Option<&'static str> {
-        match self.0 {
-            0 => Some("aicore"),
-            1 => Some("aivector"),
-            2 => Some("reserved"),
-            _ => None,
-        }
-    }
-}
-
-impl core::fmt::Debug for TsId {
-    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        match self.name() {
-            Some(name) => formatter.write_str(name),
-            None => write!(formatter, "TsId({})", self.0),
-        }
-    }
-}
-
-/// A resource limit for kernels of a device.
-///
-/// Numbers without a name are valid too, because a newer host may know more values.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(transparent)]
-pub struct DeviceLimit(pub i32);
-
-impl DeviceLimit {
-    /// Stack size of a thread in bytes.
-    pub const SIMT_STACK_SIZE: Self = Self(0);
-
-    /// Stack size for the divergent branches of a warp in bytes.
-    pub const SIMT_DVG_WARP_STACK_SIZE: Self = Self(1);
-
-    /// Stack size of a core in bytes.
-    pub const SIMD_STACK_SIZE: Self = Self(2);
-
-    /// Size of a core's buffer for the output of kernels, in bytes.
-    pub const SIMD_PRINTF_FIFO_SIZE_PER_CORE: Self = Self(3);
-
-    /// Size of the buffer for the output of threads, in bytes.
-    pub const SIMT_PRINTF_FIFO_SIZE: Self = Self(4);
-
-    /// Returns its name in the spec, if it has one.
-    pub const fn name(self) -> Option<&'static str> {
-        match self.0 {
-            0 => Some("simt_stack_size"),
-            1 => Some("simt_dvg_warp_stack_size"),
-            2 => Some("simd_stack_size"),
-            3 => Some("simd_printf_fifo_size_per_core"),
-            4 => Some("simt_printf_fifo_size"),
-            _ => None,
-        }
-    }
-}
-
-impl core::fmt::Debug for DeviceLimit {
-    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        match self.name() {
-            Some(name) => formatter.write_str(name),
-            None => write!(formatter, "DeviceLimit({})", self.0),
-        }
+tenon::numbers! {
+    /// A resource limit for kernels of a device.
+    #[repr(i32)]
+    pub enum DeviceLimit {
+        /// Stack size of a thread in bytes.
+        SIMT_STACK_SIZE = 0,
+        /// Stack size for the divergent branches of a warp in bytes.
+        SIMT_DVG_WARP_STACK_SIZE = 1,
+        /// Stack size of a core in bytes.
+        SIMD_STACK_SIZE = 2,
+        /// Size of a core's buffer for the output of kernels, in bytes.
+        SIMD_PRINTF_FIFO_SIZE_PER_CORE = 3,
+        /// Size of the buffer for the output of threads, in bytes.
+        SIMT_PRINTF_FIFO_SIZE = 4,
     }
 }
 

@@ -3,272 +3,120 @@
 use super::{Error, Result, ffi};
 use core::ffi::CStr;
 
-/// Health status of a device.
-///
-/// Numbers without a name are valid too, because a newer host may know more values.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(transparent)]
-pub struct DeviceStatus(pub i32);
-
-impl DeviceStatus {
-    /// The device works.
-    pub const NORMAL: Self = Self(0);
-
-    /// The device does not work.
-    pub const ABNORMAL: Self = Self(1);
-
-    /// Not in use.
-    pub const END: Self = Self(65535);
-
-    /// Returns its name in the spec, if it has one.
-    pub const fn name(self) -> Option<&'static str> {
-        match self.0 {
-            0 => Some("normal"),
-            1 => Some("abnormal"),
-            65535 => Some("end"),
-            _ => None,
-        }
-    }
-}
-
-impl core::fmt::Debug for DeviceStatus {
-    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        match self.name() {
-            Some(name) => formatter.write_str(name),
-            None => write!(formatter, "DeviceStatus({})", self.0),
-        }
+tenon::numbers! {
+    /// Health status of a device.
+    #[repr(i32)]
+    pub enum DeviceStatus {
+        /// The device works.
+        NORMAL = 0,
+        /// The device does not work.
+        ABNORMAL = 1,
+        /// Not in use.
+        END = 65535,
     }
 }
 
 /// Utilisation of a device.
 pub use ffi::aclrtUtilizationInfo as UtilizationInfo;
 
-/// An attribute of a device, for `aclrtGetDeviceInfo`.
-///
-/// Numbers without a name are valid too, because a newer host may know more values.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(transparent)]
-pub struct DevAttr(pub i32);
-
-impl DevAttr {
-    /// Number of cores of the device's own CPU.
-    pub const AICPU_CORE_NUM: Self = Self(1);
-
-    /// Number of cores.
-    pub const AICORE_CORE_NUM: Self = Self(101);
-
-    /// Number of matrix cores.
-    pub const CUBE_CORE_NUM: Self = Self(102);
-
-    /// Number of vector cores.
-    pub const VECTOR_CORE_NUM: Self = Self(201);
-
-    /// Number of threads in a warp.
-    pub const WARP_SIZE: Self = Self(202);
-
-    /// Maximum number of threads of a vector core.
-    pub const MAX_THREAD_PER_VECTOR_CORE: Self = Self(203);
-
-    /// Local memory of a vector core in bytes.
-    pub const UBUF_PER_VECTOR_CORE: Self = Self(204);
-
-    /// Memory of the device in bytes.
-    pub const TOTAL_GLOBAL_MEM_SIZE: Self = Self(301);
-
-    /// Size of the second-level cache in bytes.
-    pub const L2_CACHE_SIZE: Self = Self(302);
-
-    /// Id of the system that contains the device.
-    pub const SMP_ID: Self = Self(401);
-
-    /// Id of the chip.
-    pub const PHY_CHIP_ID: Self = Self(402);
-
-    /// Id of the device in its pod.
-    pub const SUPER_POD_DEVICE_ID: Self = Self(403);
-
-    /// Id of the server in its pod.
-    pub const SUPER_POD_SERVER_ID: Self = Self(404);
-
-    /// Id of the pod.
-    pub const SUPER_POD_ID: Self = Self(405);
-
-    /// 1 if custom operators are allowed.
-    pub const CUST_OP_PRIVILEGE: Self = Self(406);
-
-    /// Id of the mainboard.
-    pub const MAINBOARD_ID: Self = Self(407);
-
-    /// 1 if the device is virtual, that is, a part of a larger one.
-    pub const IS_VIRTUAL: Self = Self(501);
-
-    /// Id of the architecture.
-    pub const NPU_ARCH: Self = Self(601);
-
-    /// Local memory of a vector core in bytes.
-    pub const LOCAL_MEM_PER_VECTOR_CORE: Self = Self(204);
-
-    /// Most blocks in the first dimension.
-    pub const MAX_GRID_DIM_X: Self = Self(205);
-
-    /// Most blocks in the second dimension.
-    pub const MAX_GRID_DIM_Y: Self = Self(206);
-
-    /// Most blocks in the third dimension.
-    pub const MAX_GRID_DIM_Z: Self = Self(207);
-
-    /// Most blocks of a launch.
-    pub const MAX_BLOCK_PER_GRID: Self = Self(208);
-
-    /// Most threads of a block.
-    pub const MAX_THREADS_PER_BLOCK: Self = Self(209);
-
-    /// Most threads in the first dimension.
-    pub const MAX_BLOCK_DIM_X: Self = Self(210);
-
-    /// Most threads in the second dimension.
-    pub const MAX_BLOCK_DIM_Y: Self = Self(211);
-
-    /// Most threads in the third dimension.
-    pub const MAX_BLOCK_DIM_Z: Self = Self(212);
-
-    /// The older spelling of `ACL_DEV_ATTR_SUPER_POD_DEVICE_ID`.
-    pub const SUPER_POD_DEVIDE_ID: Self = Self(403);
-
-    /// The link between host and device.
-    pub const HD_CONNECT_TYPE: Self = Self(408);
-
-    /// The form of the device.
-    pub const DEVICE_FORM_FACTOR: Self = Self(409);
-
-    /// Returns its name in the spec, if it has one.
-    pub const fn name(self) -> Option<&'static str> {
-        match self.0 {
-            1 => Some("aicpu_core_num"),
-            101 => Some("aicore_core_num"),
-            102 => Some("cube_core_num"),
-            201 => Some("vector_core_num"),
-            202 => Some("warp_size"),
-            203 => Some("max_thread_per_vector_core"),
-            204 => Some("ubuf_per_vector_core"),
-            301 => Some("total_global_mem_size"),
-            302 => Some("l2_cache_size"),
-            401 => Some("smp_id"),
-            402 => Some("phy_chip_id"),
-            403 => Some("super_pod_device_id"),
-            404 => Some("super_pod_server_id"),
-            405 => Some("super_pod_id"),
-            406 => Some("cust_op_privilege"),
-            407 => Some("mainboard_id"),
-            501 => Some("is_virtual"),
-            601 => Some("npu_arch"),
-            205 => Some("max_grid_dim_x"),
-            206 => Some("max_grid_dim_y"),
-            207 => Some("max_grid_dim_z"),
-            208 => Some("max_block_per_grid"),
-            209 => Some("max_threads_per_block"),
-            210 => Some("max_block_dim_x"),
-            211 => Some("max_block_dim_y"),
-            212 => Some("max_block_dim_z"),
-            408 => Some("hd_connect_type"),
-            409 => Some("device_form_factor"),
-            _ => None,
-        }
+tenon::numbers! {
+    /// An attribute of a device, for `aclrtGetDeviceInfo`.
+    #[repr(i32)]
+    pub enum DevAttr {
+        /// Number of cores of the device's own CPU.
+        AICPU_CORE_NUM = 1,
+        /// Number of cores.
+        AICORE_CORE_NUM = 101,
+        /// Number of matrix cores.
+        CUBE_CORE_NUM = 102,
+        /// Number of vector cores.
+        VECTOR_CORE_NUM = 201,
+        /// Number of threads in a warp.
+        WARP_SIZE = 202,
+        /// Maximum number of threads of a vector core.
+        MAX_THREAD_PER_VECTOR_CORE = 203,
+        /// Local memory of a vector core in bytes.
+        UBUF_PER_VECTOR_CORE = 204,
+        /// Memory of the device in bytes.
+        TOTAL_GLOBAL_MEM_SIZE = 301,
+        /// Size of the second-level cache in bytes.
+        L2_CACHE_SIZE = 302,
+        /// Id of the system that contains the device.
+        SMP_ID = 401,
+        /// Id of the chip.
+        PHY_CHIP_ID = 402,
+        /// Id of the device in its pod.
+        SUPER_POD_DEVICE_ID = 403,
+        /// Id of the server in its pod.
+        SUPER_POD_SERVER_ID = 404,
+        /// Id of the pod.
+        SUPER_POD_ID = 405,
+        /// 1 if custom operators are allowed.
+        CUST_OP_PRIVILEGE = 406,
+        /// Id of the mainboard.
+        MAINBOARD_ID = 407,
+        /// 1 if the device is virtual, that is, a part of a larger one.
+        IS_VIRTUAL = 501,
+        /// Id of the architecture.
+        NPU_ARCH = 601,
+        /// Local memory of a vector core in bytes.
+        #[alias(UBUF_PER_VECTOR_CORE)]
+        LOCAL_MEM_PER_VECTOR_CORE = 204,
+        /// Most blocks in the first dimension.
+        MAX_GRID_DIM_X = 205,
+        /// Most blocks in the second dimension.
+        MAX_GRID_DIM_Y = 206,
+        /// Most blocks in the third dimension.
+        MAX_GRID_DIM_Z = 207,
+        /// Most blocks of a launch.
+        MAX_BLOCK_PER_GRID = 208,
+        /// Most threads of a block.
+        MAX_THREADS_PER_BLOCK = 209,
+        /// Most threads in the first dimension.
+        MAX_BLOCK_DIM_X = 210,
+        /// Most threads in the second dimension.
+        MAX_BLOCK_DIM_Y = 211,
+        /// Most threads in the third dimension.
+        MAX_BLOCK_DIM_Z = 212,
+        /// The older spelling of `ACL_DEV_ATTR_SUPER_POD_DEVICE_ID`.
+        #[alias(SUPER_POD_DEVICE_ID)]
+        SUPER_POD_DEVIDE_ID = 403,
+        /// The link between host and device.
+        HD_CONNECT_TYPE = 408,
+        /// The form of the device.
+        DEVICE_FORM_FACTOR = 409,
     }
 }
 
-impl core::fmt::Debug for DevAttr {
-    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        match self.name() {
-            Some(name) => formatter.write_str(name),
-            None => write!(formatter, "DevAttr({})", self.0),
-        }
+tenon::numbers! {
+    /// An optional feature of a device.
+    #[repr(i32)]
+    pub enum DevFeatureType {
+        /// Updates of queued tasks.
+        TSCPU_TASK_UPDATE_SUPPORT_AIC_AIV = 1,
+        /// Queues between devices.
+        SYSTEM_MEMQ_EVENT_CROSS_DEV = 21,
     }
 }
 
-/// An optional feature of a device.
-///
-/// Numbers without a name are valid too, because a newer host may know more values.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(transparent)]
-pub struct DevFeatureType(pub i32);
-
-impl DevFeatureType {
-    /// Updates of queued tasks.
-    pub const TSCPU_TASK_UPDATE_SUPPORT_AIC_AIV: Self = Self(1);
-
-    /// Queues between devices.
-    pub const SYSTEM_MEMQ_EVENT_CROSS_DEV: Self = Self(21);
-
-    /// Returns its name in the spec, if it has one.
-    pub const fn name(self) -> Option<&'static str> {
-        match self.0 {
-            1 => Some("tscpu_task_update_support_aic_aiv"),
-            21 => Some("system_memq_event_cross_dev"),
-            _ => None,
-        }
-    }
-}
-
-impl core::fmt::Debug for DevFeatureType {
-    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        match self.name() {
-            Some(name) => formatter.write_str(name),
-            None => write!(formatter, "DevFeatureType({})", self.0),
-        }
-    }
-}
-
-/// The connection between two devices, for `aclrtGetDevicesTopo`.
-///
-/// Numbers without a name are valid too, because a newer host may know more values.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(transparent)]
-pub struct Topology(pub i32);
-
-impl Topology {
-    /// Over a dedicated link.
-    pub const HCCS: Self = Self(1);
-
-    /// Over one PCIe switch.
-    pub const PIX: Self = Self(2);
-
-    /// Over several PCIe switches.
-    pub const PIB: Self = Self(4);
-
-    /// Over the PCIe root of one processor.
-    pub const PHB: Self = Self(8);
-
-    /// Over the link between processors.
-    pub const SYS: Self = Self(16);
-
-    /// Within one package.
-    pub const SIO: Self = Self(32);
-
-    /// Over a switch of dedicated links.
-    pub const HCCS_SW: Self = Self(64);
-
-    /// Returns its name in the spec, if it has one.
-    pub const fn name(self) -> Option<&'static str> {
-        match self.0 {
-            1 => Some("hccs"),
-            2 => Some("pix"),
-            4 => Some("pib"),
-            8 => Some("phb"),
-            16 => Some("sys"),
-            32 => Some("sio"),
-            64 => Some("hccs_sw"),
-            _ => None,
-        }
-    }
-}
-
-impl core::fmt::Debug for Topology {
-    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        match self.name() {
-            Some(name) => formatter.write_str(name),
-            None => write!(formatter, "Topology({})", self.0),
-        }
+tenon::numbers! {
+    /// The connection between two devices, for `aclrtGetDevicesTopo`.
+    #[repr(i32)]
+    pub enum Topology {
+        /// Over a dedicated link.
+        HCCS = 1,
+        /// Over one PCIe switch.
+        PIX = 2,
+        /// Over several PCIe switches.
+        PIB = 4,
+        /// Over the PCIe root of one processor.
+        PHB = 8,
+        /// Over the link between processors.
+        SYS = 16,
+        /// Within one package.
+        SIO = 32,
+        /// Over a switch of dedicated links.
+        HCCS_SW = 64,
     }
 }
 

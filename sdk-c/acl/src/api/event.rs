@@ -2,200 +2,64 @@
 
 use super::{Error, Result, Stream, ffi};
 
-/// A point in a stream, complete once the work before it is done.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(transparent)]
-pub struct Event(usize);
+tenon::handle! {
+    /// A point in a stream, complete once the work before it is done.
+    pub struct Event(ffi::aclrtEvent);
+}
 
-impl Event {
-    /// The null handle, which no function accepts as live.
-    pub const NULL: Self = Self(0);
-
-    /// Makes a handle from the number that the implementation chose for it.
-    pub const fn from_addr(addr: usize) -> Self {
-        Self(addr)
-    }
-
-    /// Returns the number of the handle.
-    pub const fn addr(self) -> usize {
-        self.0
-    }
-
-    /// Returns true if it is the null handle.
-    pub const fn is_null(self) -> bool {
-        self.0 == 0
-    }
-
-    /// Makes a handle from a pointer of the ABI.
-    pub fn from_raw(raw: ffi::aclrtEvent) -> Self {
-        Self(raw.expose_provenance())
-    }
-
-    /// Returns the pointer of the ABI.
-    pub fn as_raw(self) -> ffi::aclrtEvent {
-        core::ptr::with_exposed_provenance_mut(self.0)
+tenon::numbers! {
+    /// Purpose of an event.
+    #[repr(i32)]
+    pub enum EventFlags {
+        /// Streams can wait for the event.
+        SYNC = 1,
+        /// The host queries the progress of a stream.
+        CAPTURE_STREAM_PROGRESS = 2,
+        /// The event records the time.
+        TIME_LINE = 8,
+        /// Only the device uses the event.
+        DEVICE_USE_ONLY = 16,
+        /// The event connects captured work with work outside of it; combines with no other flag.
+        EXTERNAL = 32,
+        /// Other processes can use the event.
+        IPC = 64,
     }
 }
 
-impl core::fmt::Debug for Event {
-    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        write!(formatter, "Event({:#x})", self.0)
+tenon::numbers! {
+    /// Completion status of an event, for `aclrtQueryEvent`.
+    #[repr(i32)]
+    pub enum EventStatus {
+        /// The event has completed.
+        COMPLETE = 0,
+        /// The event has not completed yet.
+        NOT_READY = 1,
+        /// Not in use.
+        RESERVED = 2,
     }
 }
 
-/// Purpose of an event.
-///
-/// Numbers without a name are valid too, because a newer host may know more values.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(transparent)]
-pub struct EventFlags(pub i32);
-
-impl EventFlags {
-    /// Streams can wait for the event.
-    pub const SYNC: Self = Self(1);
-
-    /// The host queries the progress of a stream.
-    pub const CAPTURE_STREAM_PROGRESS: Self = Self(2);
-
-    /// The event records the time.
-    pub const TIME_LINE: Self = Self(8);
-
-    /// Only the device uses the event.
-    pub const DEVICE_USE_ONLY: Self = Self(16);
-
-    /// The event connects captured work with work outside of it; combines with no other flag.
-    pub const EXTERNAL: Self = Self(32);
-
-    /// Other processes can use the event.
-    pub const IPC: Self = Self(64);
-
-    /// Returns its name in the spec, if it has one.
-    pub const fn name(self) -> Option<&'static str> {
-        match self.0 {
-            1 => Some("sync"),
-            2 => Some("capture_stream_progress"),
-            8 => Some("time_line"),
-            16 => Some("device_use_only"),
-            32 => Some("external"),
-            64 => Some("ipc"),
-            _ => None,
-        }
+tenon::numbers! {
+    /// Completion status of an event, for `aclrtQueryEventStatus`.
+    #[repr(i32)]
+    pub enum EventRecordedStatus {
+        /// The event has not completed yet.
+        NOT_READY = 0,
+        /// The event has completed.
+        COMPLETE = 1,
     }
 }
 
-impl core::fmt::Debug for EventFlags {
-    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        match self.name() {
-            Some(name) => formatter.write_str(name),
-            None => write!(formatter, "EventFlags({})", self.0),
-        }
-    }
-}
-
-/// Completion status of an event, for `aclrtQueryEvent`.
-///
-/// Numbers without a name are valid too, because a newer host may know more values.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(transparent)]
-pub struct EventStatus(pub i32);
-
-impl EventStatus {
-    /// The event has completed.
-    pub const COMPLETE: Self = Self(0);
-
-    /// The event has not completed yet.
-    pub const NOT_READY: Self = Self(1);
-
-    /// Not in use.
-    pub const RESERVED: Self = Self(2);
-
-    /// Returns its name in the spec, if it has one.
-    pub const fn name(self) -> Option<&'static str> {
-        match self.0 {
-            0 => Some("complete"),
-            1 => Some("not_ready"),
-            2 => Some("reserved"),
-            _ => None,
-        }
-    }
-}
-
-impl core::fmt::Debug for EventStatus {
-    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        match self.name() {
-            Some(name) => formatter.write_str(name),
-            None => write!(formatter, "EventStatus({})", self.0),
-        }
-    }
-}
-
-/// Completion status of an event, for `aclrtQueryEventStatus`.
-///
-/// Numbers without a name are valid too, because a newer host may know more values.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(transparent)]
-pub struct EventRecordedStatus(pub i32);
-
-impl EventRecordedStatus {
-    /// The event has not completed yet.
-    pub const NOT_READY: Self = Self(0);
-
-    /// The event has completed.
-    pub const COMPLETE: Self = Self(1);
-
-    /// Returns its name in the spec, if it has one.
-    pub const fn name(self) -> Option<&'static str> {
-        match self.0 {
-            0 => Some("not_ready"),
-            1 => Some("complete"),
-            _ => None,
-        }
-    }
-}
-
-impl core::fmt::Debug for EventRecordedStatus {
-    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        match self.name() {
-            Some(name) => formatter.write_str(name),
-            None => write!(formatter, "EventRecordedStatus({})", self.0),
-        }
-    }
-}
-
-/// Status of the waits for an event.
-///
-/// Numbers without a name are valid too, because a newer host may know more values.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(transparent)]
-pub struct EventWaitStatus(pub i32);
-
-impl EventWaitStatus {
-    /// No stream waits for the event any more.
-    pub const COMPLETE: Self = Self(0);
-
-    /// Some stream still waits for the event.
-    pub const NOT_READY: Self = Self(1);
-
-    /// Not in use.
-    pub const RESERVED: Self = Self(65535);
-
-    /// Returns its name in the spec, if it has one.
-    pub const fn name(self) -> Option<&'static str> {
-        match self.0 {
-            0 => Some("complete"),
-            1 => Some("not_ready"),
-            65535 => Some("reserved"),
-            _ => None,
-        }
-    }
-}
-
-impl core::fmt::Debug for EventWaitStatus {
-    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        match self.name() {
-            Some(name) => formatter.write_str(name),
-            None => write!(formatter, "EventWaitStatus({})", self.0),
-        }
+tenon::numbers! {
+    /// Status of the waits for an event.
+    #[repr(i32)]
+    pub enum EventWaitStatus {
+        /// No stream waits for the event any more.
+        COMPLETE = 0,
+        /// Some stream still waits for the event.
+        NOT_READY = 1,
+        /// Not in use.
+        RESERVED = 65535,
     }
 }
 

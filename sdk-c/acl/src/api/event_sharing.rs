@@ -2,69 +2,25 @@
 
 use super::{Error, Event, Result, Stream, ffi};
 
-/// Scope of an event record.
-///
-/// Numbers without a name are valid too, because a newer host may know more values.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(transparent)]
-pub struct EventRecordFlag(pub i32);
-
-impl EventRecordFlag {
-    /// Streams, as with `aclrtRecordEvent`.
-    pub const DEFAULT: Self = Self(0);
-
-    /// Work outside of the capture.
-    pub const EXTERNAL: Self = Self(1);
-
-    /// Returns its name in the spec, if it has one.
-    pub const fn name(self) -> Option<&'static str> {
-        match self.0 {
-            0 => Some("default"),
-            1 => Some("external"),
-            _ => None,
-        }
+tenon::numbers! {
+    /// Scope of an event record.
+    #[repr(i32)]
+    pub enum EventRecordFlag {
+        /// Streams, as with `aclrtRecordEvent`.
+        DEFAULT = 0,
+        /// Work outside of the capture.
+        EXTERNAL = 1,
     }
 }
 
-impl core::fmt::Debug for EventRecordFlag {
-    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        match self.name() {
-            Some(name) => formatter.write_str(name),
-            None => write!(formatter, "EventRecordFlag({})", self.0),
-        }
-    }
-}
-
-/// Scope of an event wait.
-///
-/// Numbers without a name are valid too, because a newer host may know more values.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(transparent)]
-pub struct EventWaitFlag(pub i32);
-
-impl EventWaitFlag {
-    /// An event, as with `aclrtStreamWaitEvent`.
-    pub const DEFAULT: Self = Self(0);
-
-    /// An event outside of captured work.
-    pub const EXTERNAL: Self = Self(1);
-
-    /// Returns its name in the spec, if it has one.
-    pub const fn name(self) -> Option<&'static str> {
-        match self.0 {
-            0 => Some("default"),
-            1 => Some("external"),
-            _ => None,
-        }
-    }
-}
-
-impl core::fmt::Debug for EventWaitFlag {
-    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        match self.name() {
-            Some(name) => formatter.write_str(name),
-            None => write!(formatter, "EventWaitFlag({})", self.0),
-        }
+tenon::numbers! {
+    /// Scope of an event wait.
+    #[repr(i32)]
+    pub enum EventWaitFlag {
+        /// An event, as with `aclrtStreamWaitEvent`.
+        DEFAULT = 0,
+        /// An event outside of captured work.
+        EXTERNAL = 1,
     }
 }
 

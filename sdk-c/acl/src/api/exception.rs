@@ -2,74 +2,18 @@
 
 use super::{AclError, Error, Result, ffi};
 
-/// Scope of the last error.
-///
-/// Numbers without a name are valid too, because a newer host may know more values.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(transparent)]
-pub struct LastErrLevel(pub i32);
-
-impl LastErrLevel {
-    /// The last error of the calling thread.
-    pub const THREAD: Self = Self(0);
-
-    /// Returns its name in the spec, if it has one.
-    pub const fn name(self) -> Option<&'static str> {
-        match self.0 {
-            0 => Some("thread"),
-            _ => None,
-        }
+tenon::numbers! {
+    /// Scope of the last error.
+    #[repr(i32)]
+    pub enum LastErrLevel {
+        /// The last error of the calling thread.
+        THREAD = 0,
     }
 }
 
-impl core::fmt::Debug for LastErrLevel {
-    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        match self.name() {
-            Some(name) => formatter.write_str(name),
-            None => write!(formatter, "LastErrLevel({})", self.0),
-        }
-    }
-}
-
-/// A record of a failure of queued work.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(transparent)]
-pub struct ExceptionInfo(usize);
-
-impl ExceptionInfo {
-    /// The null handle, which no function accepts as live.
-    pub const NULL: Self = Self(0);
-
-    /// Makes a handle from the number that the implementation chose for it.
-    pub const fn from_addr(addr: usize) -> Self {
-        Self(addr)
-    }
-
-    /// Returns the number of the handle.
-    pub const fn addr(self) -> usize {
-        self.0
-    }
-
-    /// Returns true if it is the null handle.
-    pub const fn is_null(self) -> bool {
-        self.0 == 0
-    }
-
-    /// Makes a handle from a pointer of the ABI.
-    pub fn from_raw(raw: *mut ffi::aclrtExceptionInfo) -> Self {
-        Self(raw.expose_provenance())
-    }
-
-    /// Returns the pointer of the ABI.
-    pub fn as_raw(self) -> *mut ffi::aclrtExceptionInfo {
-        core::ptr::with_exposed_provenance_mut(self.0)
-    }
-}
-
-impl core::fmt::Debug for ExceptionInfo {
-    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        write!(formatter, "ExceptionInfo({:#x})", self.0)
-    }
+tenon::handle! {
+    /// A record of a failure of queued work.
+    pub struct ExceptionInfo(*mut ffi::aclrtExceptionInfo);
 }
 
 /// A callback for failures of queued work.

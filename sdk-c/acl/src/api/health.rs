@@ -5,93 +5,37 @@ use super::{Error, Result, ffi};
 /// A range of memory with uncorrectable errors.
 pub use ffi::aclrtMemUceInfo as MemUceInfo;
 
-/// Type of a hardware error.
-///
-/// Numbers without a name are valid too, because a newer host may know more values.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(transparent)]
-pub struct ErrorType(pub i32);
-
-impl ErrorType {
-    /// No error.
-    pub const NONE: Self = Self(0);
-
-    /// Memory error.
-    pub const MEMORY: Self = Self(1);
-
-    /// Second-level cache error.
-    pub const L2: Self = Self(2);
-
-    /// Core error.
-    pub const AICORE: Self = Self(3);
-
-    /// Link error.
-    pub const LINK: Self = Self(4);
-
-    /// Any other error.
-    pub const OTHERS: Self = Self(65535);
-
-    /// A port of the network between devices.
-    pub const L3_PORT: Self = Self(5);
-
-    /// Returns its name in the spec, if it has one.
-    pub const fn name(self) -> Option<&'static str> {
-        match self.0 {
-            0 => Some("none"),
-            1 => Some("memory"),
-            2 => Some("l2"),
-            3 => Some("aicore"),
-            4 => Some("link"),
-            65535 => Some("others"),
-            5 => Some("l3_port"),
-            _ => None,
-        }
+tenon::numbers! {
+    /// Type of a hardware error.
+    #[repr(i32)]
+    pub enum ErrorType {
+        /// No error.
+        NONE = 0,
+        /// Memory error.
+        MEMORY = 1,
+        /// Second-level cache error.
+        L2 = 2,
+        /// Core error.
+        AICORE = 3,
+        /// Link error.
+        LINK = 4,
+        /// Any other error.
+        OTHERS = 65535,
+        /// A port of the network between devices.
+        L3_PORT = 5,
     }
 }
 
-impl core::fmt::Debug for ErrorType {
-    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        match self.name() {
-            Some(name) => formatter.write_str(name),
-            None => write!(formatter, "ErrorType({})", self.0),
-        }
-    }
-}
-
-/// Cause of a core failure.
-///
-/// Numbers without a name are valid too, because a newer host may know more values.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(transparent)]
-pub struct AicoreErrorType(pub i32);
-
-impl AicoreErrorType {
-    /// Unknown cause.
-    pub const UNKNOWN: Self = Self(0);
-
-    /// An error in the kernel.
-    pub const SW: Self = Self(1);
-
-    /// Hardware of this device.
-    pub const HW_LOCAL: Self = Self(2);
-
-    /// Returns its name in the spec, if it has one.
-    pub const fn name(self) -> Option<&'static str> {
-        match self.0 {
-            0 => Some("unknown"),
-            1 => Some("sw"),
-            2 => Some("hw_local"),
-            _ => None,
-        }
-    }
-}
-
-impl core::fmt::Debug for AicoreErrorType {
-    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        match self.name() {
-            Some(name) => formatter.write_str(name),
-            None => write!(formatter, "AicoreErrorType({})", self.0),
-        }
+tenon::numbers! {
+    /// Cause of a core failure.
+    #[repr(i32)]
+    pub enum AicoreErrorType {
+        /// Unknown cause.
+        UNKNOWN = 0,
+        /// An error in the kernel.
+        SW = 1,
+        /// Hardware of this device.
+        HW_LOCAL = 2,
     }
 }
 

@@ -3,126 +3,48 @@
 use super::{Error, Result};
 use core::ffi::CStr;
 
-/// Severity of a log message.
-///
-/// Numbers without a name are valid too, because a newer host may know more values.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(transparent)]
-pub struct LogLevel(pub i32);
-
-impl LogLevel {
-    /// For developers of the runtime.
-    pub const DEBUG: Self = Self(0);
-
-    /// For information.
-    pub const INFO: Self = Self(1);
-
-    /// A warning.
-    pub const WARNING: Self = Self(2);
-
-    /// A failure.
-    pub const ERROR: Self = Self(3);
-
-    /// Returns its name in the spec, if it has one.
-    pub const fn name(self) -> Option<&'static str> {
-        match self.0 {
-            0 => Some("debug"),
-            1 => Some("info"),
-            2 => Some("warning"),
-            3 => Some("error"),
-            _ => None,
-        }
+tenon::numbers! {
+    /// Severity of a log message.
+    #[repr(i32)]
+    pub enum LogLevel {
+        /// For developers of the runtime.
+        DEBUG = 0,
+        /// For information.
+        INFO = 1,
+        /// A warning.
+        WARNING = 2,
+        /// A failure.
+        ERROR = 3,
     }
 }
 
-impl core::fmt::Debug for LogLevel {
-    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        match self.name() {
-            Some(name) => formatter.write_str(name),
-            None => write!(formatter, "LogLevel({})", self.0),
-        }
+tenon::numbers! {
+    /// An optional feature of the software stack.
+    #[repr(i32)]
+    pub enum CannAttr {
+        /// No known feature.
+        UNDEFINED = -1,
+        /// Overflow to infinity instead of saturation.
+        INF_NAN = 0,
+        /// The type bfloat16.
+        BF16 = 1,
+        /// Just-in-time compilation of operators.
+        JIT_COMPILE = 2,
     }
 }
 
-/// An optional feature of the software stack.
-///
-/// Numbers without a name are valid too, because a newer host may know more values.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(transparent)]
-pub struct CannAttr(pub i32);
-
-impl CannAttr {
-    /// No known feature.
-    pub const UNDEFINED: Self = Self(-1);
-
-    /// Overflow to infinity instead of saturation.
-    pub const INF_NAN: Self = Self(0);
-
-    /// The type bfloat16.
-    pub const BF16: Self = Self(1);
-
-    /// Just-in-time compilation of operators.
-    pub const JIT_COMPILE: Self = Self(2);
-
-    /// Returns its name in the spec, if it has one.
-    pub const fn name(self) -> Option<&'static str> {
-        match self.0 {
-            -1 => Some("undefined"),
-            0 => Some("inf_nan"),
-            1 => Some("bf16"),
-            2 => Some("jit_compile"),
-            _ => None,
-        }
-    }
-}
-
-impl core::fmt::Debug for CannAttr {
-    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        match self.name() {
-            Some(name) => formatter.write_str(name),
-            None => write!(formatter, "CannAttr({})", self.0),
-        }
-    }
-}
-
-/// An attribute of a device, for `aclGetDeviceCapability`.
-///
-/// Numbers without a name are valid too, because a newer host may know more values.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(transparent)]
-pub struct DeviceInfo(pub i32);
-
-impl DeviceInfo {
-    /// No attribute.
-    pub const UNDEFINED: Self = Self(-1);
-
-    /// Number of cores.
-    pub const AI_CORE_NUM: Self = Self(0);
-
-    /// Number of vector cores.
-    pub const VECTOR_CORE_NUM: Self = Self(1);
-
-    /// Size of the second-level cache in bytes.
-    pub const L2_SIZE: Self = Self(2);
-
-    /// Returns its name in the spec, if it has one.
-    pub const fn name(self) -> Option<&'static str> {
-        match self.0 {
-            -1 => Some("undefined"),
-            0 => Some("ai_core_num"),
-            1 => Some("vector_core_num"),
-            2 => Some("l2_size"),
-            _ => None,
-        }
-    }
-}
-
-impl core::fmt::Debug for DeviceInfo {
-    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        match self.name() {
-            Some(name) => formatter.write_str(name),
-            None => write!(formatter, "DeviceInfo({})", self.0),
-        }
+tenon::numbers! {
+    /// An attribute of a device, for `aclGetDeviceCapability`.
+    #[repr(i32)]
+    pub enum DeviceInfo {
+        /// No attribute.
+        UNDEFINED = -1,
+        /// Number of cores.
+        AI_CORE_NUM = 0,
+        /// Number of vector cores.
+        VECTOR_CORE_NUM = 1,
+        /// Size of the second-level cache in bytes.
+        L2_SIZE = 2,
     }
 }
 

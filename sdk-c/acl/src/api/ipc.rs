@@ -3,77 +3,29 @@
 use super::{DrvMemHandle, Error, MemHandleType, Result, Stream};
 use core::ffi::CStr;
 
-/// Type of a shareable handle.
-///
-/// Numbers without a name are valid too, because a newer host may know more values.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(transparent)]
-pub struct MemSharedHandleType(pub i32);
-
-impl MemSharedHandleType {
-    /// A 64-bit number.
-    pub const DEFAULT: Self = Self(1);
-
-    /// 128 bytes that are valid between machines; not supported here.
-    pub const FABRIC: Self = Self(2);
-
-    /// Returns its name in the spec, if it has one.
-    pub const fn name(self) -> Option<&'static str> {
-        match self.0 {
-            1 => Some("default"),
-            2 => Some("fabric"),
-            _ => None,
-        }
+tenon::numbers! {
+    /// Type of a shareable handle.
+    #[repr(i32)]
+    pub enum MemSharedHandleType {
+        /// A 64-bit number.
+        DEFAULT = 1,
+        /// 128 bytes that are valid between machines; not supported here.
+        FABRIC = 2,
     }
 }
 
-impl core::fmt::Debug for MemSharedHandleType {
-    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        match self.name() {
-            Some(name) => formatter.write_str(name),
-            None => write!(formatter, "MemSharedHandleType({})", self.0),
-        }
-    }
-}
-
-/// Comparison of a wait with the value in memory.
-///
-/// Numbers without a name are valid too, because a newer host may know more values.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(transparent)]
-pub struct ValueWaitFlag(pub i32);
-
-impl ValueWaitFlag {
-    /// Greater than or equal, modulo 2^64: the signed difference is 0 or more.
-    pub const GEQ: Self = Self(0);
-
-    /// Equal.
-    pub const EQ: Self = Self(1);
-
-    /// The bitwise AND with the value is not 0.
-    pub const AND: Self = Self(2);
-
-    /// The bitwise NOR with the value is not 0.
-    pub const NOR: Self = Self(3);
-
-    /// Returns its name in the spec, if it has one.
-    pub const fn name(self) -> Option<&'static str> {
-        match self.0 {
-            0 => Some("geq"),
-            1 => Some("eq"),
-            2 => Some("and"),
-            3 => Some("nor"),
-            _ => None,
-        }
-    }
-}
-
-impl core::fmt::Debug for ValueWaitFlag {
-    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        match self.name() {
-            Some(name) => formatter.write_str(name),
-            None => write!(formatter, "ValueWaitFlag({})", self.0),
-        }
+tenon::numbers! {
+    /// Comparison of a wait with the value in memory.
+    #[repr(i32)]
+    pub enum ValueWaitFlag {
+        /// Greater than or equal, modulo 2^64: the signed difference is 0 or more.
+        GEQ = 0,
+        /// Equal.
+        EQ = 1,
+        /// The bitwise AND with the value is not 0.
+        AND = 2,
+        /// The bitwise NOR with the value is not 0.
+        NOR = 3,
     }
 }
 

@@ -2,208 +2,48 @@
 
 use super::ffi;
 
-/// Compiled kernels in host memory.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(transparent)]
-pub struct Binary(usize);
+tenon::handle! {
+    /// Compiled kernels in host memory.
+    pub struct Binary(ffi::aclrtBinary);
+}
 
-impl Binary {
-    /// The null handle, which no function accepts as live.
-    pub const NULL: Self = Self(0);
+tenon::handle! {
+    /// A kernel on a device.
+    pub struct FuncHandle(ffi::aclrtFuncHandle);
+}
 
-    /// Makes a handle from the number that the implementation chose for it.
-    pub const fn from_addr(addr: usize) -> Self {
-        Self(addr)
-    }
+tenon::handle! {
+    /// Information about groups of cores.
+    pub struct GroupInfo(*mut ffi::aclrtGroupInfo);
+}
 
-    /// Returns the number of the handle.
-    pub const fn addr(self) -> usize {
-        self.0
-    }
-
-    /// Returns true if it is the null handle.
-    pub const fn is_null(self) -> bool {
-        self.0 == 0
-    }
-
-    /// Makes a handle from a pointer of the ABI.
-    pub fn from_raw(raw: ffi::aclrtBinary) -> Self {
-        Self(raw.expose_provenance())
-    }
-
-    /// Returns the pointer of the ABI.
-    pub fn as_raw(self) -> ffi::aclrtBinary {
-        core::ptr::with_exposed_provenance_mut(self.0)
+tenon::numbers! {
+    /// The format of kernels.
+    #[repr(i32)]
+    pub enum BinaryMagic {
+        /// For cores of both kinds.
+        ELF_AICORE = 1129660997,
+        /// For matrix cores.
+        ELF_CUBE_CORE = 1095320387,
+        /// For vector cores.
+        ELF_VECTOR_CORE = 1094799942,
     }
 }
 
-impl core::fmt::Debug for Binary {
-    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        write!(formatter, "Binary({:#x})", self.0)
-    }
-}
-
-/// A kernel on a device.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(transparent)]
-pub struct FuncHandle(usize);
-
-impl FuncHandle {
-    /// The null handle, which no function accepts as live.
-    pub const NULL: Self = Self(0);
-
-    /// Makes a handle from the number that the implementation chose for it.
-    pub const fn from_addr(addr: usize) -> Self {
-        Self(addr)
-    }
-
-    /// Returns the number of the handle.
-    pub const fn addr(self) -> usize {
-        self.0
-    }
-
-    /// Returns true if it is the null handle.
-    pub const fn is_null(self) -> bool {
-        self.0 == 0
-    }
-
-    /// Makes a handle from a pointer of the ABI.
-    pub fn from_raw(raw: ffi::aclrtFuncHandle) -> Self {
-        Self(raw.expose_provenance())
-    }
-
-    /// Returns the pointer of the ABI.
-    pub fn as_raw(self) -> ffi::aclrtFuncHandle {
-        core::ptr::with_exposed_provenance_mut(self.0)
-    }
-}
-
-impl core::fmt::Debug for FuncHandle {
-    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        write!(formatter, "FuncHandle({:#x})", self.0)
-    }
-}
-
-/// Information about groups of cores.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(transparent)]
-pub struct GroupInfo(usize);
-
-impl GroupInfo {
-    /// The null handle, which no function accepts as live.
-    pub const NULL: Self = Self(0);
-
-    /// Makes a handle from the number that the implementation chose for it.
-    pub const fn from_addr(addr: usize) -> Self {
-        Self(addr)
-    }
-
-    /// Returns the number of the handle.
-    pub const fn addr(self) -> usize {
-        self.0
-    }
-
-    /// Returns true if it is the null handle.
-    pub const fn is_null(self) -> bool {
-        self.0 == 0
-    }
-
-    /// Makes a handle from a pointer of the ABI.
-    pub fn from_raw(raw: *mut ffi::aclrtGroupInfo) -> Self {
-        Self(raw.expose_provenance())
-    }
-
-    /// Returns the pointer of the ABI.
-    pub fn as_raw(self) -> *mut ffi::aclrtGroupInfo {
-        core::ptr::with_exposed_provenance_mut(self.0)
-    }
-}
-
-impl core::fmt::Debug for GroupInfo {
-    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        write!(formatter, "GroupInfo({:#x})", self.0)
-    }
-}
-
-/// The format of kernels.
-///
-/// Numbers without a name are valid too, because a newer host may know more values.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(transparent)]
-pub struct BinaryMagic(pub i32);
-
-impl BinaryMagic {
-    /// For cores of both kinds.
-    pub const ELF_AICORE: Self = Self(1129660997);
-
-    /// For matrix cores.
-    pub const ELF_CUBE_CORE: Self = Self(1095320387);
-
-    /// For vector cores.
-    pub const ELF_VECTOR_CORE: Self = Self(1094799942);
-
-    /// Returns its name in the spec, if it has one.
-    pub const fn name(self) -> Option<&'static str> {
-        match self.0 {
-            1129660997 => Some("elf_aicore"),
-            1095320387 => Some("elf_cube_core"),
-            1094799942 => Some("elf_vector_core"),
-            _ => None,
-        }
-    }
-}
-
-impl core::fmt::Debug for BinaryMagic {
-    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        match self.name() {
-            Some(name) => formatter.write_str(name),
-            None => write!(formatter, "BinaryMagic({})", self.0),
-        }
-    }
-}
-
-/// The cores that a kernel runs on.
-///
-/// Numbers without a name are valid too, because a newer host may know more values.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(transparent)]
-pub struct KernelType(pub i32);
-
-impl KernelType {
-    /// Cores of a chip with a single kind.
-    pub const AICORE: Self = Self(0);
-
-    /// Matrix cores.
-    pub const CUBE: Self = Self(1);
-
-    /// Vector cores.
-    pub const VECTOR: Self = Self(2);
-
-    /// Cores of both kinds.
-    pub const MIX: Self = Self(3);
-
-    /// The CPU of the device.
-    pub const AICPU: Self = Self(100);
-
-    /// Returns its name in the spec, if it has one.
-    pub const fn name(self) -> Option<&'static str> {
-        match self.0 {
-            0 => Some("aicore"),
-            1 => Some("cube"),
-            2 => Some("vector"),
-            3 => Some("mix"),
-            100 => Some("aicpu"),
-            _ => None,
-        }
-    }
-}
-
-impl core::fmt::Debug for KernelType {
-    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        match self.name() {
-            Some(name) => formatter.write_str(name),
-            None => write!(formatter, "KernelType({})", self.0),
-        }
+tenon::numbers! {
+    /// The cores that a kernel runs on.
+    #[repr(i32)]
+    pub enum KernelType {
+        /// Cores of a chip with a single kind.
+        AICORE = 0,
+        /// Matrix cores.
+        CUBE = 1,
+        /// Vector cores.
+        VECTOR = 2,
+        /// Cores of both kinds.
+        MIX = 3,
+        /// The CPU of the device.
+        AICPU = 100,
     }
 }
 

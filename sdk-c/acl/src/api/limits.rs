@@ -2,203 +2,77 @@
 
 use super::{DataType, Error, MemcpyKind, Result, Stream, ffi};
 
-/// Overflow behaviour of floating point arithmetic.
-///
-/// Numbers without a name are valid too, because a newer host may know more values.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(transparent)]
-pub struct FloatOverflowMode(pub i32);
-
-impl FloatOverflowMode {
-    /// Saturation: the result is the largest finite number.
-    pub const SATURATION: Self = Self(0);
-
-    /// The result is an infinity, as in IEEE 754.
-    pub const INFNAN: Self = Self(1);
-
-    /// None of the modes.
-    pub const UNDEF: Self = Self(2);
-
-    /// Returns its name in the spec, if it has one.
-    pub const fn name(self) -> Option<&'static str> {
-        match self.0 {
-            0 => Some("saturation"),
-            1 => Some("infnan"),
-            2 => Some("undef"),
-            _ => None,
-        }
+tenon::numbers! {
+    /// Overflow behaviour of floating point arithmetic.
+    #[repr(i32)]
+    pub enum FloatOverflowMode {
+        /// Saturation: the result is the largest finite number.
+        SATURATION = 0,
+        /// The result is an infinity, as in IEEE 754.
+        INFNAN = 1,
+        /// None of the modes.
+        UNDEF = 2,
     }
 }
 
-impl core::fmt::Debug for FloatOverflowMode {
-    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        match self.name() {
-            Some(name) => formatter.write_str(name),
-            None => write!(formatter, "FloatOverflowMode({})", self.0),
-        }
+tenon::numbers! {
+    /// A resource of a device that streams share.
+    #[repr(i32)]
+    pub enum DevResLimitType {
+        /// Matrix cores.
+        CUBE_CORE = 0,
+        /// Vector cores.
+        VECTOR_CORE = 1,
     }
 }
 
-/// A resource of a device that streams share.
-///
-/// Numbers without a name are valid too, because a newer host may know more values.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(transparent)]
-pub struct DevResLimitType(pub i32);
-
-impl DevResLimitType {
-    /// Matrix cores.
-    pub const CUBE_CORE: Self = Self(0);
-
-    /// Vector cores.
-    pub const VECTOR_CORE: Self = Self(1);
-
-    /// Returns its name in the spec, if it has one.
-    pub const fn name(self) -> Option<&'static str> {
-        match self.0 {
-            0 => Some("cube_core"),
-            1 => Some("vector_core"),
-            _ => None,
-        }
-    }
-}
-
-impl core::fmt::Debug for DevResLimitType {
-    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        match self.name() {
-            Some(name) => formatter.write_str(name),
-            None => write!(formatter, "DevResLimitType({})", self.0),
-        }
-    }
-}
-
-/// An attribute of a stream.
-///
-/// Numbers without a name are valid too, because a newer host may know more values.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(transparent)]
-pub struct StreamAttr(pub i32);
-
-impl StreamAttr {
-    /// Failure mode: whether the stream continues after a failure.
-    pub const FAILURE_MODE: Self = Self(1);
-
-    /// Overflow check: 1 if enabled.
-    pub const FLOAT_OVERFLOW_CHECK: Self = Self(2);
-
-    /// A tag of the program.
-    pub const USER_CUSTOM_TAG: Self = Self(3);
-
-    /// Operator information cache: 1 if enabled.
-    pub const CACHE_OP_INFO: Self = Self(4);
-
-    /// Priority.
-    pub const PRIORITY: Self = Self(5);
-
-    /// Returns its name in the spec, if it has one.
-    pub const fn name(self) -> Option<&'static str> {
-        match self.0 {
-            1 => Some("failure_mode"),
-            2 => Some("float_overflow_check"),
-            3 => Some("user_custom_tag"),
-            4 => Some("cache_op_info"),
-            5 => Some("priority"),
-            _ => None,
-        }
-    }
-}
-
-impl core::fmt::Debug for StreamAttr {
-    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        match self.name() {
-            Some(name) => formatter.write_str(name),
-            None => write!(formatter, "StreamAttr({})", self.0),
-        }
+tenon::numbers! {
+    /// An attribute of a stream.
+    #[repr(i32)]
+    pub enum StreamAttr {
+        /// Failure mode: whether the stream continues after a failure.
+        FAILURE_MODE = 1,
+        /// Overflow check: 1 if enabled.
+        FLOAT_OVERFLOW_CHECK = 2,
+        /// A tag of the program.
+        USER_CUSTOM_TAG = 3,
+        /// Operator information cache: 1 if enabled.
+        CACHE_OP_INFO = 4,
+        /// Priority.
+        PRIORITY = 5,
     }
 }
 
 /// The value of a stream attribute; the attribute selects the member.
 pub use ffi::aclrtStreamAttrValue as StreamAttrValue;
 
-/// Operation of a reducing copy.
-///
-/// Numbers without a name are valid too, because a newer host may know more values.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(transparent)]
-pub struct ReduceKind(pub i32);
-
-impl ReduceKind {
-    /// Sum.
-    pub const SUM: Self = Self(10);
-
-    /// Maximum.
-    pub const MAX: Self = Self(11);
-
-    /// Minimum.
-    pub const MIN: Self = Self(12);
-
-    /// The source replaces the destination.
-    pub const EQUAL: Self = Self(13);
-
-    /// Returns its name in the spec, if it has one.
-    pub const fn name(self) -> Option<&'static str> {
-        match self.0 {
-            10 => Some("sum"),
-            11 => Some("max"),
-            12 => Some("min"),
-            13 => Some("equal"),
-            _ => None,
-        }
+tenon::numbers! {
+    /// Operation of a reducing copy.
+    #[repr(i32)]
+    pub enum ReduceKind {
+        /// Sum.
+        SUM = 10,
+        /// Maximum.
+        MAX = 11,
+        /// Minimum.
+        MIN = 12,
+        /// The source replaces the destination.
+        EQUAL = 13,
     }
 }
 
-impl core::fmt::Debug for ReduceKind {
-    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        match self.name() {
-            Some(name) => formatter.write_str(name),
-            None => write!(formatter, "ReduceKind({})", self.0),
-        }
-    }
-}
-
-/// Cache operation on a range of memory.
-///
-/// Numbers without a name are valid too, because a newer host may know more values.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(transparent)]
-pub struct CmoType(pub i32);
-
-impl CmoType {
-    /// Prefetch.
-    pub const PREFETCH: Self = Self(0);
-
-    /// Write back and keep.
-    pub const WRITEBACK: Self = Self(1);
-
-    /// Invalidate.
-    pub const INVALID: Self = Self(2);
-
-    /// Write back and invalidate.
-    pub const FLUSH: Self = Self(3);
-
-    /// Returns its name in the spec, if it has one.
-    pub const fn name(self) -> Option<&'static str> {
-        match self.0 {
-            0 => Some("prefetch"),
-            1 => Some("writeback"),
-            2 => Some("invalid"),
-            3 => Some("flush"),
-            _ => None,
-        }
-    }
-}
-
-impl core::fmt::Debug for CmoType {
-    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        match self.name() {
-            Some(name) => formatter.write_str(name),
-            None => write!(formatter, "CmoType({})", self.0),
-        }
+tenon::numbers! {
+    /// Cache operation on a range of memory.
+    #[repr(i32)]
+    pub enum CmoType {
+        /// Prefetch.
+        PREFETCH = 0,
+        /// Write back and keep.
+        WRITEBACK = 1,
+        /// Invalidate.
+        INVALID = 2,
+        /// Write back and invalidate.
+        FLUSH = 3,
     }
 }
 

@@ -2,189 +2,77 @@
 
 use super::{Error, Result, Stream, ffi};
 
-/// Scope of managed memory.
-///
-/// Numbers without a name are valid too, because a newer host may know more values.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(transparent)]
-pub struct MemAttachFlag(pub i32);
-
-impl MemAttachFlag {
-    /// The host and every device.
-    pub const GLOBAL: Self = Self(1);
-
-    /// Returns its name in the spec, if it has one.
-    pub const fn name(self) -> Option<&'static str> {
-        match self.0 {
-            1 => Some("global"),
-            _ => None,
-        }
+tenon::numbers! {
+    /// Scope of managed memory.
+    #[repr(i32)]
+    pub enum MemAttachFlag {
+        /// The host and every device.
+        GLOBAL = 1,
     }
 }
 
-impl core::fmt::Debug for MemAttachFlag {
-    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        match self.name() {
-            Some(name) => formatter.write_str(name),
-            None => write!(formatter, "MemAttachFlag({})", self.0),
-        }
-    }
-}
-
-/// Type of a location of managed memory.
-///
-/// Numbers without a name are valid too, because a newer host may know more values.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(transparent)]
-pub struct MemManagedLocationType(pub i32);
-
-impl MemManagedLocationType {
-    /// No location.
-    pub const INVALID: Self = Self(0);
-
-    /// On a device.
-    pub const DEVICE: Self = Self(1);
-
-    /// On the host.
-    pub const HOST: Self = Self(2);
-
-    /// On a NUMA node of the host.
-    pub const HOST_NUMA: Self = Self(3);
-
-    /// On the NUMA node of the calling thread; stored as `host`.
-    pub const HOST_NUMA_CURRENT: Self = Self(4);
-
-    /// Returns its name in the spec, if it has one.
-    pub const fn name(self) -> Option<&'static str> {
-        match self.0 {
-            0 => Some("invalid"),
-            1 => Some("device"),
-            2 => Some("host"),
-            3 => Some("host_numa"),
-            4 => Some("host_numa_current"),
-            _ => None,
-        }
-    }
-}
-
-impl core::fmt::Debug for MemManagedLocationType {
-    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        match self.name() {
-            Some(name) => formatter.write_str(name),
-            None => write!(formatter, "MemManagedLocationType({})", self.0),
-        }
+tenon::numbers! {
+    /// Type of a location of managed memory.
+    #[repr(i32)]
+    pub enum MemManagedLocationType {
+        /// No location.
+        INVALID = 0,
+        /// On a device.
+        DEVICE = 1,
+        /// On the host.
+        HOST = 2,
+        /// On a NUMA node of the host.
+        HOST_NUMA = 3,
+        /// On the NUMA node of the calling thread; stored as `host`.
+        HOST_NUMA_CURRENT = 4,
     }
 }
 
 /// A location of managed memory.
 pub use ffi::aclrtMemManagedLocation as MemManagedLocation;
 
-/// Advice about managed memory.
-///
-/// Numbers without a name are valid too, because a newer host may know more values.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(transparent)]
-pub struct MemManagedAdviseType(pub i32);
-
-impl MemManagedAdviseType {
-    /// The range is mostly read.
-    pub const SET_READ_MOSTLY: Self = Self(0);
-
-    /// The range is not mostly read.
-    pub const UNSET_READ_MOSTLY: Self = Self(1);
-
-    /// The location is the preferred one.
-    pub const SET_PREFERRED_LOCATION: Self = Self(2);
-
-    /// No location is preferred.
-    pub const UNSET_PREFERRED_LOCATION: Self = Self(3);
-
-    /// The location accesses the range.
-    pub const SET_ACCESSED_BY: Self = Self(4);
-
-    /// The location does not access the range.
-    pub const UNSET_ACCESSED_BY: Self = Self(5);
-
-    /// Returns its name in the spec, if it has one.
-    pub const fn name(self) -> Option<&'static str> {
-        match self.0 {
-            0 => Some("set_read_mostly"),
-            1 => Some("unset_read_mostly"),
-            2 => Some("set_preferred_location"),
-            3 => Some("unset_preferred_location"),
-            4 => Some("set_accessed_by"),
-            5 => Some("unset_accessed_by"),
-            _ => None,
-        }
+tenon::numbers! {
+    /// Advice about managed memory.
+    #[repr(i32)]
+    pub enum MemManagedAdviseType {
+        /// The range is mostly read.
+        SET_READ_MOSTLY = 0,
+        /// The range is not mostly read.
+        UNSET_READ_MOSTLY = 1,
+        /// The location is the preferred one.
+        SET_PREFERRED_LOCATION = 2,
+        /// No location is preferred.
+        UNSET_PREFERRED_LOCATION = 3,
+        /// The location accesses the range.
+        SET_ACCESSED_BY = 4,
+        /// The location does not access the range.
+        UNSET_ACCESSED_BY = 5,
     }
 }
 
-impl core::fmt::Debug for MemManagedAdviseType {
-    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        match self.name() {
-            Some(name) => formatter.write_str(name),
-            None => write!(formatter, "MemManagedAdviseType({})", self.0),
-        }
-    }
-}
-
-/// An attribute of a range of managed memory.
-///
-/// Each answer is a 32 bit number. A place is the number of a device or a node, -1 for the host, and -2 for none, or
-/// where the range has several answers.
-///
-/// Numbers without a name are valid too, because a newer host may know more values.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(transparent)]
-pub struct MemManagedRangeAttribute(pub i32);
-
-impl MemManagedRangeAttribute {
-    /// 1 if the whole range is mostly read.
-    pub const READ_MOSTLY: Self = Self(1);
-
-    /// The preferred location of the whole range.
-    pub const PREFERRED_LOCATION: Self = Self(2);
-
-    /// The locations that access the range, as many as fit; the remaining entries are -2.
-    pub const ACCESSED_BY: Self = Self(3);
-
-    /// The type of the preferred location of the whole range, a value of `MemManagedLocationType`.
-    pub const PREFERRED_LOCATION_TYPE: Self = Self(4);
-
-    /// The id of that location.
-    pub const PREFERRED_LOCATION_ID: Self = Self(5);
-
-    /// The location to which the whole range was last prefetched.
-    pub const LAST_PREFETCH_LOCATION: Self = Self(6);
-
-    /// The type of that location, a value of `MemManagedLocationType`.
-    pub const LAST_PREFETCH_LOCATION_TYPE: Self = Self(7);
-
-    /// The id of that location.
-    pub const LAST_PREFETCH_LOCATION_ID: Self = Self(8);
-
-    /// Returns its name in the spec, if it has one.
-    pub const fn name(self) -> Option<&'static str> {
-        match self.0 {
-            1 => Some("read_mostly"),
-            2 => Some("preferred_location"),
-            3 => Some("accessed_by"),
-            4 => Some("preferred_location_type"),
-            5 => Some("preferred_location_id"),
-            6 => Some("last_prefetch_location"),
-            7 => Some("last_prefetch_location_type"),
-            8 => Some("last_prefetch_location_id"),
-            _ => None,
-        }
-    }
-}
-
-impl core::fmt::Debug for MemManagedRangeAttribute {
-    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        match self.name() {
-            Some(name) => formatter.write_str(name),
-            None => write!(formatter, "MemManagedRangeAttribute({})", self.0),
-        }
+tenon::numbers! {
+    /// An attribute of a range of managed memory.
+    ///
+    /// Each answer is a 32 bit number. A place is the number of a device or a node, -1 for the host, and -2 for none, or
+    /// where the range has several answers.
+    #[repr(i32)]
+    pub enum MemManagedRangeAttribute {
+        /// 1 if the whole range is mostly read.
+        READ_MOSTLY = 1,
+        /// The preferred location of the whole range.
+        PREFERRED_LOCATION = 2,
+        /// The locations that access the range, as many as fit; the remaining entries are -2.
+        ACCESSED_BY = 3,
+        /// The type of the preferred location of the whole range, a value of `MemManagedLocationType`.
+        PREFERRED_LOCATION_TYPE = 4,
+        /// The id of that location.
+        PREFERRED_LOCATION_ID = 5,
+        /// The location to which the whole range was last prefetched.
+        LAST_PREFETCH_LOCATION = 6,
+        /// The type of that location, a value of `MemManagedLocationType`.
+        LAST_PREFETCH_LOCATION_TYPE = 7,
+        /// The id of that location.
+        LAST_PREFETCH_LOCATION_ID = 8,
     }
 }
 

@@ -2,290 +2,120 @@
 
 use super::{Error, Result, ffi};
 
-/// Page policy of an allocation.
-///
-/// The devices here have one kind of memory, so any policy gives the same.
-///
-/// Numbers without a name are valid too, because a newer host may know more values.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(transparent)]
-pub struct MemMallocPolicy(pub i32);
-
-impl MemMallocPolicy {
-    /// Large pages for 1 MiB and more, if there are any.
-    pub const HUGE_FIRST: Self = Self(0);
-
-    /// Large pages.
-    pub const HUGE_ONLY: Self = Self(1);
-
-    /// Small pages.
-    pub const NORMAL_ONLY: Self = Self(2);
-
-    /// As `huge_first`, for copies between devices.
-    pub const HUGE_FIRST_P2P: Self = Self(3);
-
-    /// As `huge_only`, for copies between devices.
-    pub const HUGE_ONLY_P2P: Self = Self(4);
-
-    /// As `normal_only`, for copies between devices.
-    pub const NORMAL_ONLY_P2P: Self = Self(5);
-
-    /// Pages of 1 GiB.
-    pub const HUGE1G_ONLY: Self = Self(6);
-
-    /// As `huge1g_only`, for copies between devices.
-    pub const HUGE1G_ONLY_P2P: Self = Self(7);
-
-    /// Slower memory.
-    pub const LOW_BAND_WIDTH: Self = Self(256);
-
-    /// Faster memory.
-    pub const HIGH_BAND_WIDTH: Self = Self(4096);
-
-    /// Memory that processes of the host only read.
-    pub const ACCESS_USER_SPACE_READONLY: Self = Self(1048576);
-
-    /// Returns its name in the spec, if it has one.
-    pub const fn name(self) -> Option<&'static str> {
-        match self.0 {
-            0 => Some("huge_first"),
-            1 => Some("huge_only"),
-            2 => Some("normal_only"),
-            3 => Some("huge_first_p2p"),
-            4 => Some("huge_only_p2p"),
-            5 => Some("normal_only_p2p"),
-            6 => Some("huge1g_only"),
-            7 => Some("huge1g_only_p2p"),
-            256 => Some("low_band_width"),
-            4096 => Some("high_band_width"),
-            1048576 => Some("access_user_space_readonly"),
-            _ => None,
-        }
+tenon::numbers! {
+    /// Page policy of an allocation.
+    ///
+    /// The devices here have one kind of memory, so any policy gives the same.
+    #[repr(i32)]
+    pub enum MemMallocPolicy {
+        /// Large pages for 1 MiB and more, if there are any.
+        HUGE_FIRST = 0,
+        /// Large pages.
+        HUGE_ONLY = 1,
+        /// Small pages.
+        NORMAL_ONLY = 2,
+        /// As `huge_first`, for copies between devices.
+        HUGE_FIRST_P2P = 3,
+        /// As `huge_only`, for copies between devices.
+        HUGE_ONLY_P2P = 4,
+        /// As `normal_only`, for copies between devices.
+        NORMAL_ONLY_P2P = 5,
+        /// Pages of 1 GiB.
+        HUGE1G_ONLY = 6,
+        /// As `huge1g_only`, for copies between devices.
+        HUGE1G_ONLY_P2P = 7,
+        /// Slower memory.
+        LOW_BAND_WIDTH = 256,
+        /// Faster memory.
+        HIGH_BAND_WIDTH = 4096,
+        /// Memory that processes of the host only read.
+        ACCESS_USER_SPACE_READONLY = 1048576,
     }
 }
 
-impl core::fmt::Debug for MemMallocPolicy {
-    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        match self.name() {
-            Some(name) => formatter.write_str(name),
-            None => write!(formatter, "MemMallocPolicy({})", self.0),
-        }
+tenon::numbers! {
+    /// A kind of device memory.
+    #[repr(i32)]
+    pub enum MemAttr {
+        /// DDR, all pages.
+        DDR = 0,
+        /// HBM, all pages.
+        HBM = 1,
+        /// DDR, large pages.
+        DDR_HUGE = 2,
+        /// DDR, small pages.
+        DDR_NORMAL = 3,
+        /// HBM, large pages.
+        HBM_HUGE = 4,
+        /// HBM, small pages.
+        HBM_NORMAL = 5,
+        /// DDR for copies between devices, large pages.
+        DDR_P2P_HUGE = 6,
+        /// DDR for copies between devices, small pages.
+        DDR_P2P_NORMAL = 7,
+        /// HBM for copies between devices, large pages.
+        HBM_P2P_HUGE = 8,
+        /// HBM for copies between devices, small pages.
+        HBM_P2P_NORMAL = 9,
+        /// HBM, pages of 1 GiB.
+        HBM_HUGE1G = 10,
+        /// HBM for copies between devices, pages of 1 GiB.
+        HBM_P2P_HUGE1G = 11,
+        /// Memory in normal pages.
+        MEM_NORMAL = 12,
+        /// Memory in huge pages.
+        MEM_HUGE = 13,
+        /// Memory in pages of 1 GiB.
+        MEM_HUGE1G = 14,
+        /// Memory in normal pages for copies between devices.
+        MEM_P2P_NORMAL = 15,
+        /// Memory in huge pages for copies between devices.
+        MEM_P2P_HUGE = 16,
+        /// Memory in pages of 1 GiB for copies between devices.
+        MEM_P2P_HUGE1G = 17,
     }
 }
 
-/// A kind of device memory.
-///
-/// Numbers without a name are valid too, because a newer host may know more values.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(transparent)]
-pub struct MemAttr(pub i32);
-
-impl MemAttr {
-    /// DDR, all pages.
-    pub const DDR: Self = Self(0);
-
-    /// HBM, all pages.
-    pub const HBM: Self = Self(1);
-
-    /// DDR, large pages.
-    pub const DDR_HUGE: Self = Self(2);
-
-    /// DDR, small pages.
-    pub const DDR_NORMAL: Self = Self(3);
-
-    /// HBM, large pages.
-    pub const HBM_HUGE: Self = Self(4);
-
-    /// HBM, small pages.
-    pub const HBM_NORMAL: Self = Self(5);
-
-    /// DDR for copies between devices, large pages.
-    pub const DDR_P2P_HUGE: Self = Self(6);
-
-    /// DDR for copies between devices, small pages.
-    pub const DDR_P2P_NORMAL: Self = Self(7);
-
-    /// HBM for copies between devices, large pages.
-    pub const HBM_P2P_HUGE: Self = Self(8);
-
-    /// HBM for copies between devices, small pages.
-    pub const HBM_P2P_NORMAL: Self = Self(9);
-
-    /// HBM, pages of 1 GiB.
-    pub const HBM_HUGE1G: Self = Self(10);
-
-    /// HBM for copies between devices, pages of 1 GiB.
-    pub const HBM_P2P_HUGE1G: Self = Self(11);
-
-    /// Memory in normal pages.
-    pub const MEM_NORMAL: Self = Self(12);
-
-    /// Memory in huge pages.
-    pub const MEM_HUGE: Self = Self(13);
-
-    /// Memory in pages of 1 GiB.
-    pub const MEM_HUGE1G: Self = Self(14);
-
-    /// Memory in normal pages for copies between devices.
-    pub const MEM_P2P_NORMAL: Self = Self(15);
-
-    /// Memory in huge pages for copies between devices.
-    pub const MEM_P2P_HUGE: Self = Self(16);
-
-    /// Memory in pages of 1 GiB for copies between devices.
-    pub const MEM_P2P_HUGE1G: Self = Self(17);
-
-    /// Returns its name in the spec, if it has one.
-    pub const fn name(self) -> Option<&'static str> {
-        match self.0 {
-            0 => Some("ddr"),
-            1 => Some("hbm"),
-            2 => Some("ddr_huge"),
-            3 => Some("ddr_normal"),
-            4 => Some("hbm_huge"),
-            5 => Some("hbm_normal"),
-            6 => Some("ddr_p2p_huge"),
-            7 => Some("ddr_p2p_normal"),
-            8 => Some("hbm_p2p_huge"),
-            9 => Some("hbm_p2p_normal"),
-            10 => Some("hbm_huge1g"),
-            11 => Some("hbm_p2p_huge1g"),
-            12 => Some("mem_normal"),
-            13 => Some("mem_huge"),
-            14 => Some("mem_huge1g"),
-            15 => Some("mem_p2p_normal"),
-            16 => Some("mem_p2p_huge"),
-            17 => Some("mem_p2p_huge1g"),
-            _ => None,
-        }
+tenon::numbers! {
+    /// Purpose of a registration of host memory.
+    #[repr(i32)]
+    pub enum HostRegisterType {
+        /// Mapped: the device accesses it at its own address.
+        MAPPED = 0,
+        /// The memory belongs to another device.
+        IOMEMORY = 4,
+        /// The device only reads the memory.
+        READONLY = 8,
     }
 }
 
-impl core::fmt::Debug for MemAttr {
-    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        match self.name() {
-            Some(name) => formatter.write_str(name),
-            None => write!(formatter, "MemAttr({})", self.0),
-        }
+tenon::numbers! {
+    /// Flags of a registration of host memory, for `aclrtHostRegisterV2`.
+    #[repr(i32)]
+    pub enum HostRegisterFlags {
+        /// Mapped: the device accesses it at its own address.
+        MAPPED = 2,
+        /// The memory belongs to another device; the same here.
+        IO_MEMORY = 4,
+        /// The device only reads the memory; not checked here.
+        READ_ONLY = 8,
+        /// Pinned: the pages are not moved.
+        PINNED = 268435456,
     }
 }
 
-/// Purpose of a registration of host memory.
-///
-/// Numbers without a name are valid too, because a newer host may know more values.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(transparent)]
-pub struct HostRegisterType(pub i32);
-
-impl HostRegisterType {
-    /// Mapped: the device accesses it at its own address.
-    pub const MAPPED: Self = Self(0);
-
-    /// The memory belongs to another device.
-    pub const IOMEMORY: Self = Self(4);
-
-    /// The device only reads the memory.
-    pub const READONLY: Self = Self(8);
-
-    /// Returns its name in the spec, if it has one.
-    pub const fn name(self) -> Option<&'static str> {
-        match self.0 {
-            0 => Some("mapped"),
-            4 => Some("iomemory"),
-            8 => Some("readonly"),
-            _ => None,
-        }
-    }
-}
-
-impl core::fmt::Debug for HostRegisterType {
-    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        match self.name() {
-            Some(name) => formatter.write_str(name),
-            None => write!(formatter, "HostRegisterType({})", self.0),
-        }
-    }
-}
-
-/// Flags of a registration of host memory, for `aclrtHostRegisterV2`.
-///
-/// Numbers without a name are valid too, because a newer host may know more values.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(transparent)]
-pub struct HostRegisterFlags(pub i32);
-
-impl HostRegisterFlags {
-    /// Mapped: the device accesses it at its own address.
-    pub const MAPPED: Self = Self(2);
-
-    /// The memory belongs to another device; the same here.
-    pub const IO_MEMORY: Self = Self(4);
-
-    /// The device only reads the memory; not checked here.
-    pub const READ_ONLY: Self = Self(8);
-
-    /// Pinned: the pages are not moved.
-    pub const PINNED: Self = Self(268435456);
-
-    /// Returns its name in the spec, if it has one.
-    pub const fn name(self) -> Option<&'static str> {
-        match self.0 {
-            2 => Some("mapped"),
-            4 => Some("io_memory"),
-            8 => Some("read_only"),
-            268435456 => Some("pinned"),
-            _ => None,
-        }
-    }
-}
-
-impl core::fmt::Debug for HostRegisterFlags {
-    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        match self.name() {
-            Some(name) => formatter.write_str(name),
-            None => write!(formatter, "HostRegisterFlags({})", self.0),
-        }
-    }
-}
-
-/// An attribute of an allocation.
-///
-/// Numbers without a name are valid too, because a newer host may know more values.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(transparent)]
-pub struct MallocAttrType(pub i32);
-
-impl MallocAttrType {
-    /// Reserved.
-    pub const RSV: Self = Self(0);
-
-    /// The module that the allocation is accounted to.
-    pub const MODULE_ID: Self = Self(1);
-
-    /// The device of the allocation.
-    pub const DEVICE_ID: Self = Self(2);
-
-    /// 1 if host and device use the same address.
-    pub const VA_FLAG: Self = Self(3);
-
-    /// Returns its name in the spec, if it has one.
-    pub const fn name(self) -> Option<&'static str> {
-        match self.0 {
-            0 => Some("rsv"),
-            1 => Some("module_id"),
-            2 => Some("device_id"),
-            3 => Some("va_flag"),
-            _ => None,
-        }
-    }
-}
-
-impl core::fmt::Debug for MallocAttrType {
-    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        match self.name() {
-            Some(name) => formatter.write_str(name),
-            None => write!(formatter, "MallocAttrType({})", self.0),
-        }
+tenon::numbers! {
+    /// An attribute of an allocation.
+    #[repr(i32)]
+    pub enum MallocAttrType {
+        /// Reserved.
+        RSV = 0,
+        /// The module that the allocation is accounted to.
+        MODULE_ID = 1,
+        /// The device of the allocation.
+        DEVICE_ID = 2,
+        /// 1 if host and device use the same address.
+        VA_FLAG = 3,
     }
 }
 
@@ -298,48 +128,20 @@ pub use ffi::aclrtMallocAttribute as MallocAttribute;
 /// The attributes of an allocation.
 pub use ffi::aclrtMallocConfig as MallocConfig;
 
-/// Type of a memory location.
-///
-/// Numbers without a name are valid too, because a newer host may know more values.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(transparent)]
-pub struct MemLocationType(pub i32);
-
-impl MemLocationType {
-    /// On the host; pinned or registered.
-    pub const HOST: Self = Self(0);
-
-    /// On a device.
-    pub const DEVICE: Self = Self(1);
-
-    /// Presumably on the host; the library did not allocate it.
-    pub const UNREGISTERED: Self = Self(2);
-
-    /// Managed memory.
-    pub const MANAGED: Self = Self(3);
-
-    /// On the host, in a NUMA node.
-    pub const HOST_NUMA: Self = Self(4);
-
-    /// Returns its name in the spec, if it has one.
-    pub const fn name(self) -> Option<&'static str> {
-        match self.0 {
-            0 => Some("host"),
-            1 => Some("device"),
-            2 => Some("unregistered"),
-            3 => Some("managed"),
-            4 => Some("host_numa"),
-            _ => None,
-        }
-    }
-}
-
-impl core::fmt::Debug for MemLocationType {
-    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        match self.name() {
-            Some(name) => formatter.write_str(name),
-            None => write!(formatter, "MemLocationType({})", self.0),
-        }
+tenon::numbers! {
+    /// Type of a memory location.
+    #[repr(i32)]
+    pub enum MemLocationType {
+        /// On the host; pinned or registered.
+        HOST = 0,
+        /// On a device.
+        DEVICE = 1,
+        /// Presumably on the host; the library did not allocate it.
+        UNREGISTERED = 2,
+        /// Managed memory.
+        MANAGED = 3,
+        /// On the host, in a NUMA node.
+        HOST_NUMA = 4,
     }
 }
 

@@ -3,340 +3,140 @@
 use super::{DrvMemHandle, Error, Notify, Result, ffi};
 use core::ffi::CStr;
 
-/// Type of a device address.
-///
-/// Numbers without a name are valid too, because a newer host may know more values.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(transparent)]
-pub struct MemKind(pub i32);
-
-impl MemKind {
-    /// Memory of `aclrtMalloc` and its variants.
-    pub const DEV: Self = Self(2);
-
-    /// Memory for images and video; not supported here.
-    pub const DVPP: Self = Self(8);
-
-    /// An address of `aclrtReserveMemAddress`.
-    pub const RSVD: Self = Self(16);
-
-    /// Returns its name in the spec, if it has one.
-    pub const fn name(self) -> Option<&'static str> {
-        match self.0 {
-            2 => Some("dev"),
-            8 => Some("dvpp"),
-            16 => Some("rsvd"),
-            _ => None,
-        }
+tenon::numbers! {
+    /// Type of a device address.
+    #[repr(i32)]
+    pub enum MemKind {
+        /// Memory of `aclrtMalloc` and its variants.
+        DEV = 2,
+        /// Memory for images and video; not supported here.
+        DVPP = 8,
+        /// An address of `aclrtReserveMemAddress`.
+        RSVD = 16,
     }
 }
 
-impl core::fmt::Debug for MemKind {
-    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        match self.name() {
-            Some(name) => formatter.write_str(name),
-            None => write!(formatter, "MemKind({})", self.0),
-        }
+tenon::numbers! {
+    /// A unit of a device that accesses memory.
+    #[repr(i32)]
+    pub enum HacType {
+        /// The scheduler.
+        STARS = 0,
+        /// Its CPU.
+        AICPU = 1,
+        /// Cores.
+        AIC = 2,
+        /// Vector cores.
+        AIV = 3,
+        /// DMA over the PCI bus.
+        PCIEDMA = 4,
+        /// DMA over the network.
+        RDMA = 5,
+        /// DMA within the machine.
+        SDMA = 6,
+        /// Image and video processing.
+        DVPP = 7,
+        /// DMA between devices.
+        UDMA = 8,
+        /// Collectives.
+        CCU = 9,
     }
 }
 
-/// A unit of a device that accesses memory.
-///
-/// Numbers without a name are valid too, because a newer host may know more values.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(transparent)]
-pub struct HacType(pub i32);
-
-impl HacType {
-    /// The scheduler.
-    pub const STARS: Self = Self(0);
-
-    /// Its CPU.
-    pub const AICPU: Self = Self(1);
-
-    /// Cores.
-    pub const AIC: Self = Self(2);
-
-    /// Vector cores.
-    pub const AIV: Self = Self(3);
-
-    /// DMA over the PCI bus.
-    pub const PCIEDMA: Self = Self(4);
-
-    /// DMA over the network.
-    pub const RDMA: Self = Self(5);
-
-    /// DMA within the machine.
-    pub const SDMA: Self = Self(6);
-
-    /// Image and video processing.
-    pub const DVPP: Self = Self(7);
-
-    /// DMA between devices.
-    pub const UDMA: Self = Self(8);
-
-    /// Collectives.
-    pub const CCU: Self = Self(9);
-
-    /// Returns its name in the spec, if it has one.
-    pub const fn name(self) -> Option<&'static str> {
-        match self.0 {
-            0 => Some("stars"),
-            1 => Some("aicpu"),
-            2 => Some("aic"),
-            3 => Some("aiv"),
-            4 => Some("pciedma"),
-            5 => Some("rdma"),
-            6 => Some("sdma"),
-            7 => Some("dvpp"),
-            8 => Some("udma"),
-            9 => Some("ccu"),
-            _ => None,
-        }
+tenon::numbers! {
+    /// Access of a device unit to registered host memory.
+    #[repr(i32)]
+    pub enum HostMemMapCapability {
+        /// Not supported.
+        NOT_SUPPORTED = 0,
+        /// Supported.
+        SUPPORTED = 1,
     }
 }
 
-impl core::fmt::Debug for HacType {
-    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        match self.name() {
-            Some(name) => formatter.write_str(name),
-            None => write!(formatter, "HacType({})", self.0),
-        }
+tenon::numbers! {
+    /// An atomic memory operation.
+    #[repr(i32)]
+    pub enum AtomicOperation {
+        /// Integer addition.
+        INTEGER_ADD = 0,
+        /// Integer minimum.
+        INTEGER_MIN = 1,
+        /// Integer maximum.
+        INTEGER_MAX = 2,
+        /// Integer increment.
+        INTEGER_INCREMENT = 3,
+        /// Integer decrement.
+        INTEGER_DECREMENT = 4,
+        /// Bitwise AND.
+        AND = 5,
+        /// Bitwise OR.
+        OR = 6,
+        /// Bitwise XOR.
+        XOR = 7,
+        /// Exchange.
+        EXCHANGE = 8,
+        /// Compare and swap.
+        CAS = 9,
+        /// Floating point addition.
+        FLOAT_ADD = 10,
+        /// Floating point minimum.
+        FLOAT_MIN = 11,
+        /// Floating point maximum.
+        FLOAT_MAX = 12,
+        /// Addition during a DMA copy.
+        DMA_ADD = 30,
+        /// Minimum during a DMA copy.
+        DMA_MIN = 31,
+        /// Maximum during a DMA copy.
+        DMA_MAX = 32,
+        /// Addition by a scalar unit.
+        SIMD_SCALAR_ADD = 40,
+        /// Minimum by a scalar unit.
+        SIMD_SCALAR_MIN = 41,
+        /// Maximum by a scalar unit.
+        SIMD_SCALAR_MAX = 42,
+        /// Compare and swap by a scalar unit.
+        SIMD_SCALAR_CAS = 43,
+        /// Exchange by a scalar unit.
+        SIMD_SCALAR_EXCH = 44,
     }
 }
 
-/// Access of a device unit to registered host memory.
-///
-/// Numbers without a name are valid too, because a newer host may know more values.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(transparent)]
-pub struct HostMemMapCapability(pub i32);
-
-impl HostMemMapCapability {
-    /// Not supported.
-    pub const NOT_SUPPORTED: Self = Self(0);
-
-    /// Supported.
-    pub const SUPPORTED: Self = Self(1);
-
-    /// Returns its name in the spec, if it has one.
-    pub const fn name(self) -> Option<&'static str> {
-        match self.0 {
-            0 => Some("not_supported"),
-            1 => Some("supported"),
-            _ => None,
-        }
+tenon::numbers! {
+    /// The operands that an atomic operation supports.
+    #[repr(i32)]
+    pub enum AtomicOperationCapability {
+        /// Signed numbers.
+        SIGNED = 1,
+        /// Unsigned numbers.
+        UNSIGNED = 2,
+        /// Reduction.
+        REDUCTION = 4,
+        /// 8 bits.
+        SCALAR8 = 8,
+        /// 16 bits.
+        SCALAR16 = 16,
+        /// 32 bits.
+        SCALAR32 = 32,
+        /// 64 bits.
+        SCALAR64 = 64,
+        /// 128 bits.
+        SCALAR128 = 128,
+        /// Four times 32 bits.
+        VECTOR32X4 = 256,
+        /// Reduction.
+        #[alias(REDUCTION)]
+        REDUCE = 4,
     }
 }
 
-impl core::fmt::Debug for HostMemMapCapability {
-    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        match self.name() {
-            Some(name) => formatter.write_str(name),
-            None => write!(formatter, "HostMemMapCapability({})", self.0),
-        }
-    }
-}
-
-/// An atomic memory operation.
-///
-/// Numbers without a name are valid too, because a newer host may know more values.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(transparent)]
-pub struct AtomicOperation(pub i32);
-
-impl AtomicOperation {
-    /// Integer addition.
-    pub const INTEGER_ADD: Self = Self(0);
-
-    /// Integer minimum.
-    pub const INTEGER_MIN: Self = Self(1);
-
-    /// Integer maximum.
-    pub const INTEGER_MAX: Self = Self(2);
-
-    /// Integer increment.
-    pub const INTEGER_INCREMENT: Self = Self(3);
-
-    /// Integer decrement.
-    pub const INTEGER_DECREMENT: Self = Self(4);
-
-    /// Bitwise AND.
-    pub const AND: Self = Self(5);
-
-    /// Bitwise OR.
-    pub const OR: Self = Self(6);
-
-    /// Bitwise XOR.
-    pub const XOR: Self = Self(7);
-
-    /// Exchange.
-    pub const EXCHANGE: Self = Self(8);
-
-    /// Compare and swap.
-    pub const CAS: Self = Self(9);
-
-    /// Floating point addition.
-    pub const FLOAT_ADD: Self = Self(10);
-
-    /// Floating point minimum.
-    pub const FLOAT_MIN: Self = Self(11);
-
-    /// Floating point maximum.
-    pub const FLOAT_MAX: Self = Self(12);
-
-    /// Addition during a DMA copy.
-    pub const DMA_ADD: Self = Self(30);
-
-    /// Minimum during a DMA copy.
-    pub const DMA_MIN: Self = Self(31);
-
-    /// Maximum during a DMA copy.
-    pub const DMA_MAX: Self = Self(32);
-
-    /// Addition by a scalar unit.
-    pub const SIMD_SCALAR_ADD: Self = Self(40);
-
-    /// Minimum by a scalar unit.
-    pub const SIMD_SCALAR_MIN: Self = Self(41);
-
-    /// Maximum by a scalar unit.
-    pub const SIMD_SCALAR_MAX: Self = Self(42);
-
-    /// Compare and swap by a scalar unit.
-    pub const SIMD_SCALAR_CAS: Self = Self(43);
-
-    /// Exchange by a scalar unit.
-    pub const SIMD_SCALAR_EXCH: Self = Self(44);
-
-    /// Returns its name in the spec, if it has one.
-    pub const fn name(self) -> Option<&'static str> {
-        match self.0 {
-            0 => Some("integer_add"),
-            1 => Some("integer_min"),
-            2 => Some("integer_max"),
-            3 => Some("integer_increment"),
-            4 => Some("integer_decrement"),
-            5 => Some("and"),
-            6 => Some("or"),
-            7 => Some("xor"),
-            8 => Some("exchange"),
-            9 => Some("cas"),
-            10 => Some("float_add"),
-            11 => Some("float_min"),
-            12 => Some("float_max"),
-            30 => Some("dma_add"),
-            31 => Some("dma_min"),
-            32 => Some("dma_max"),
-            40 => Some("simd_scalar_add"),
-            41 => Some("simd_scalar_min"),
-            42 => Some("simd_scalar_max"),
-            43 => Some("simd_scalar_cas"),
-            44 => Some("simd_scalar_exch"),
-            _ => None,
-        }
-    }
-}
-
-impl core::fmt::Debug for AtomicOperation {
-    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        match self.name() {
-            Some(name) => formatter.write_str(name),
-            None => write!(formatter, "AtomicOperation({})", self.0),
-        }
-    }
-}
-
-/// The operands that an atomic operation supports.
-///
-/// Numbers without a name are valid too, because a newer host may know more values.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(transparent)]
-pub struct AtomicOperationCapability(pub i32);
-
-impl AtomicOperationCapability {
-    /// Signed numbers.
-    pub const SIGNED: Self = Self(1);
-
-    /// Unsigned numbers.
-    pub const UNSIGNED: Self = Self(2);
-
-    /// Reduction.
-    pub const REDUCTION: Self = Self(4);
-
-    /// 8 bits.
-    pub const SCALAR8: Self = Self(8);
-
-    /// 16 bits.
-    pub const SCALAR16: Self = Self(16);
-
-    /// 32 bits.
-    pub const SCALAR32: Self = Self(32);
-
-    /// 64 bits.
-    pub const SCALAR64: Self = Self(64);
-
-    /// 128 bits.
-    pub const SCALAR128: Self = Self(128);
-
-    /// Four times 32 bits.
-    pub const VECTOR32X4: Self = Self(256);
-
-    /// Reduction.
-    pub const REDUCE: Self = Self(4);
-
-    /// Returns its name in the spec, if it has one.
-    pub const fn name(self) -> Option<&'static str> {
-        match self.0 {
-            1 => Some("signed"),
-            2 => Some("unsigned"),
-            4 => Some("reduction"),
-            8 => Some("scalar8"),
-            16 => Some("scalar16"),
-            32 => Some("scalar32"),
-            64 => Some("scalar64"),
-            128 => Some("scalar128"),
-            256 => Some("vector32x4"),
-            _ => None,
-        }
-    }
-}
-
-impl core::fmt::Debug for AtomicOperationCapability {
-    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        match self.name() {
-            Some(name) => formatter.write_str(name),
-            None => write!(formatter, "AtomicOperationCapability({})", self.0),
-        }
-    }
-}
-
-/// An attribute of shared memory.
-///
-/// Numbers without a name are valid too, because a newer host may know more values.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(transparent)]
-pub struct IpcMemAttrType(pub i32);
-
-impl IpcMemAttrType {
-    /// The link to the memory; 0 or 1.
-    pub const ACCESS_LINK: Self = Self(0);
-
-    /// Returns its name in the spec, if it has one.
-    pub const fn name(self) -> Option<&'static str> {
-        match self.0 {
-            0 => Some("access_link"),
-            _ => None,
-        }
-    }
-}
-
-impl core::fmt::Debug for IpcMemAttrType {
-    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        match self.name() {
-            Some(name) => formatter.write_str(name),
-            None => write!(formatter, "IpcMemAttrType({})", self.0),
-        }
+tenon::numbers! {
+    /// An attribute of shared memory.
+    #[repr(i32)]
+    pub enum IpcMemAttrType {
+        /// The link to the memory; 0 or 1.
+        ACCESS_LINK = 0,
     }
 }
 

@@ -2,166 +2,22 @@
 
 use super::ffi;
 
-/// A description of the inputs and outputs of a model.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(transparent)]
-pub struct ModelDesc(usize);
-
-impl ModelDesc {
-    /// The null handle, which no function accepts as live.
-    pub const NULL: Self = Self(0);
-
-    /// Makes a handle from the number that the implementation chose for it.
-    pub const fn from_addr(addr: usize) -> Self {
-        Self(addr)
-    }
-
-    /// Returns the number of the handle.
-    pub const fn addr(self) -> usize {
-        self.0
-    }
-
-    /// Returns true if it is the null handle.
-    pub const fn is_null(self) -> bool {
-        self.0 == 0
-    }
-
-    /// Makes a handle from a pointer of the ABI.
-    pub fn from_raw(raw: *mut ffi::aclmdlDesc) -> Self {
-        Self(raw.expose_provenance())
-    }
-
-    /// Returns the pointer of the ABI.
-    pub fn as_raw(self) -> *mut ffi::aclmdlDesc {
-        core::ptr::with_exposed_provenance_mut(self.0)
-    }
+tenon::handle! {
+    /// A description of the inputs and outputs of a model.
+    pub struct ModelDesc(*mut ffi::aclmdlDesc);
 }
 
-impl core::fmt::Debug for ModelDesc {
-    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        write!(formatter, "ModelDesc({:#x})", self.0)
-    }
+tenon::handle! {
+    /// A dataset: one buffer for each input or output of a model.
+    pub struct Dataset(*mut ffi::aclmdlDataset);
 }
 
-/// A dataset: one buffer for each input or output of a model.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(transparent)]
-pub struct Dataset(usize);
-
-impl Dataset {
-    /// The null handle, which no function accepts as live.
-    pub const NULL: Self = Self(0);
-
-    /// Makes a handle from the number that the implementation chose for it.
-    pub const fn from_addr(addr: usize) -> Self {
-        Self(addr)
-    }
-
-    /// Returns the number of the handle.
-    pub const fn addr(self) -> usize {
-        self.0
-    }
-
-    /// Returns true if it is the null handle.
-    pub const fn is_null(self) -> bool {
-        self.0 == 0
-    }
-
-    /// Makes a handle from a pointer of the ABI.
-    pub fn from_raw(raw: *mut ffi::aclmdlDataset) -> Self {
-        Self(raw.expose_provenance())
-    }
-
-    /// Returns the pointer of the ABI.
-    pub fn as_raw(self) -> *mut ffi::aclmdlDataset {
-        core::ptr::with_exposed_provenance_mut(self.0)
-    }
+tenon::handle! {
+    /// Options for loading a model.
+    pub struct ModelConfig(*mut ffi::aclmdlConfigHandle);
 }
 
-impl core::fmt::Debug for Dataset {
-    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        write!(formatter, "Dataset({:#x})", self.0)
-    }
-}
-
-/// Options for loading a model.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(transparent)]
-pub struct ModelConfig(usize);
-
-impl ModelConfig {
-    /// The null handle, which no function accepts as live.
-    pub const NULL: Self = Self(0);
-
-    /// Makes a handle from the number that the implementation chose for it.
-    pub const fn from_addr(addr: usize) -> Self {
-        Self(addr)
-    }
-
-    /// Returns the number of the handle.
-    pub const fn addr(self) -> usize {
-        self.0
-    }
-
-    /// Returns true if it is the null handle.
-    pub const fn is_null(self) -> bool {
-        self.0 == 0
-    }
-
-    /// Makes a handle from a pointer of the ABI.
-    pub fn from_raw(raw: *mut ffi::aclmdlConfigHandle) -> Self {
-        Self(raw.expose_provenance())
-    }
-
-    /// Returns the pointer of the ABI.
-    pub fn as_raw(self) -> *mut ffi::aclmdlConfigHandle {
-        core::ptr::with_exposed_provenance_mut(self.0)
-    }
-}
-
-impl core::fmt::Debug for ModelConfig {
-    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        write!(formatter, "ModelConfig({:#x})", self.0)
-    }
-}
-
-/// A model instance: captured work that can run repeatedly.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(transparent)]
-pub struct ModelRi(usize);
-
-impl ModelRi {
-    /// The null handle, which no function accepts as live.
-    pub const NULL: Self = Self(0);
-
-    /// Makes a handle from the number that the implementation chose for it.
-    pub const fn from_addr(addr: usize) -> Self {
-        Self(addr)
-    }
-
-    /// Returns the number of the handle.
-    pub const fn addr(self) -> usize {
-        self.0
-    }
-
-    /// Returns true if it is the null handle.
-    pub const fn is_null(self) -> bool {
-        self.0 == 0
-    }
-
-    /// Makes a handle from a pointer of the ABI.
-    pub fn from_raw(raw: ffi::aclmdlRI) -> Self {
-        Self(raw.expose_provenance())
-    }
-
-    /// Returns the pointer of the ABI.
-    pub fn as_raw(self) -> ffi::aclmdlRI {
-        core::ptr::with_exposed_provenance_mut(self.0)
-    }
-}
-
-impl core::fmt::Debug for ModelRi {
-    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        write!(formatter, "ModelRi({:#x})", self.0)
-    }
+tenon::handle! {
+    /// A model instance: captured work that can run repeatedly.
+    pub struct ModelRi(ffi::aclmdlRI);
 }

@@ -3,204 +3,56 @@
 use super::{Error, Result, Stream, ffi};
 use core::ffi::CStr;
 
-/// A flag that streams set and wait for.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(transparent)]
-pub struct Notify(usize);
+tenon::handle! {
+    /// A flag that streams set and wait for.
+    pub struct Notify(ffi::aclrtNotify);
+}
 
-impl Notify {
-    /// The null handle, which no function accepts as live.
-    pub const NULL: Self = Self(0);
+tenon::handle! {
+    /// A counter that streams change and wait for.
+    pub struct CntNotify(ffi::aclrtCntNotify);
+}
 
-    /// Makes a handle from the number that the implementation chose for it.
-    pub const fn from_addr(addr: usize) -> Self {
-        Self(addr)
-    }
-
-    /// Returns the number of the handle.
-    pub const fn addr(self) -> usize {
-        self.0
-    }
-
-    /// Returns true if it is the null handle.
-    pub const fn is_null(self) -> bool {
-        self.0 == 0
-    }
-
-    /// Makes a handle from a pointer of the ABI.
-    pub fn from_raw(raw: ffi::aclrtNotify) -> Self {
-        Self(raw.expose_provenance())
-    }
-
-    /// Returns the pointer of the ABI.
-    pub fn as_raw(self) -> ffi::aclrtNotify {
-        core::ptr::with_exposed_provenance_mut(self.0)
+tenon::numbers! {
+    /// Purpose of a notify.
+    #[repr(i32)]
+    pub enum NotifyFlag {
+        /// For streams and the host.
+        DEFAULT = 0,
+        /// For streams only; the same here.
+        DEVICE_USE_ONLY = 1,
     }
 }
 
-impl core::fmt::Debug for Notify {
-    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        write!(formatter, "Notify({:#x})", self.0)
+tenon::numbers! {
+    /// Operation of a record on the counter.
+    #[repr(i32)]
+    pub enum CntNotifyRecordMode {
+        /// Sets the counter to the value.
+        SET_VALUE = 0,
+        /// Adds the value, modulo 2³².
+        ADD = 1,
+        /// Sets the bits of the value.
+        BIT_OR = 2,
+        /// Clears all bits except those of the value.
+        BIT_AND = 4,
     }
 }
 
-/// A counter that streams change and wait for.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(transparent)]
-pub struct CntNotify(usize);
-
-impl CntNotify {
-    /// The null handle, which no function accepts as live.
-    pub const NULL: Self = Self(0);
-
-    /// Makes a handle from the number that the implementation chose for it.
-    pub const fn from_addr(addr: usize) -> Self {
-        Self(addr)
-    }
-
-    /// Returns the number of the handle.
-    pub const fn addr(self) -> usize {
-        self.0
-    }
-
-    /// Returns true if it is the null handle.
-    pub const fn is_null(self) -> bool {
-        self.0 == 0
-    }
-
-    /// Makes a handle from a pointer of the ABI.
-    pub fn from_raw(raw: ffi::aclrtCntNotify) -> Self {
-        Self(raw.expose_provenance())
-    }
-
-    /// Returns the pointer of the ABI.
-    pub fn as_raw(self) -> ffi::aclrtCntNotify {
-        core::ptr::with_exposed_provenance_mut(self.0)
-    }
-}
-
-impl core::fmt::Debug for CntNotify {
-    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        write!(formatter, "CntNotify({:#x})", self.0)
-    }
-}
-
-/// Purpose of a notify.
-///
-/// Numbers without a name are valid too, because a newer host may know more values.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(transparent)]
-pub struct NotifyFlag(pub i32);
-
-impl NotifyFlag {
-    /// For streams and the host.
-    pub const DEFAULT: Self = Self(0);
-
-    /// For streams only; the same here.
-    pub const DEVICE_USE_ONLY: Self = Self(1);
-
-    /// Returns its name in the spec, if it has one.
-    pub const fn name(self) -> Option<&'static str> {
-        match self.0 {
-            0 => Some("default"),
-            1 => Some("device_use_only"),
-            _ => None,
-        }
-    }
-}
-
-impl core::fmt::Debug for NotifyFlag {
-    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        match self.name() {
-            Some(name) => formatter.write_str(name),
-            None => write!(formatter, "NotifyFlag({})", self.0),
-        }
-    }
-}
-
-/// Operation of a record on the counter.
-///
-/// Numbers without a name are valid too, because a newer host may know more values.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(transparent)]
-pub struct CntNotifyRecordMode(pub i32);
-
-impl CntNotifyRecordMode {
-    /// Sets the counter to the value.
-    pub const SET_VALUE: Self = Self(0);
-
-    /// Adds the value, modulo 2³².
-    pub const ADD: Self = Self(1);
-
-    /// Sets the bits of the value.
-    pub const BIT_OR: Self = Self(2);
-
-    /// Clears all bits except those of the value.
-    pub const BIT_AND: Self = Self(4);
-
-    /// Returns its name in the spec, if it has one.
-    pub const fn name(self) -> Option<&'static str> {
-        match self.0 {
-            0 => Some("set_value"),
-            1 => Some("add"),
-            2 => Some("bit_or"),
-            4 => Some("bit_and"),
-            _ => None,
-        }
-    }
-}
-
-impl core::fmt::Debug for CntNotifyRecordMode {
-    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        match self.name() {
-            Some(name) => formatter.write_str(name),
-            None => write!(formatter, "CntNotifyRecordMode({})", self.0),
-        }
-    }
-}
-
-/// Comparison of a wait with the counter.
-///
-/// Numbers without a name are valid too, because a newer host may know more values.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(transparent)]
-pub struct CntNotifyWaitMode(pub i32);
-
-impl CntNotifyWaitMode {
-    /// Less than the value.
-    pub const LESS: Self = Self(0);
-
-    /// Equal to the value.
-    pub const EQUAL: Self = Self(1);
-
-    /// Greater than the value.
-    pub const BIGGER: Self = Self(2);
-
-    /// Greater than or equal to the value.
-    pub const BIGGER_OR_EQUAL: Self = Self(3);
-
-    /// All bits of the value are set.
-    pub const EQUAL_WITH_BITMASK: Self = Self(4);
-
-    /// Returns its name in the spec, if it has one.
-    pub const fn name(self) -> Option<&'static str> {
-        match self.0 {
-            0 => Some("less"),
-            1 => Some("equal"),
-            2 => Some("bigger"),
-            3 => Some("bigger_or_equal"),
-            4 => Some("equal_with_bitmask"),
-            _ => None,
-        }
-    }
-}
-
-impl core::fmt::Debug for CntNotifyWaitMode {
-    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        match self.name() {
-            Some(name) => formatter.write_str(name),
-            None => write!(formatter, "CntNotifyWaitMode({})", self.0),
-        }
+tenon::numbers! {
+    /// Comparison of a wait with the counter.
+    #[repr(i32)]
+    pub enum CntNotifyWaitMode {
+        /// Less than the value.
+        LESS = 0,
+        /// Equal to the value.
+        EQUAL = 1,
+        /// Greater than the value.
+        BIGGER = 2,
+        /// Greater than or equal to the value.
+        BIGGER_OR_EQUAL = 3,
+        /// All bits of the value are set.
+        EQUAL_WITH_BITMASK = 4,
     }
 }
 

@@ -3,64 +3,28 @@
 use super::{AclError, Error, Result, Stream, ffi};
 use core::ffi::CStr;
 
-/// The component that registers a callback for initialisation or shutdown.
-///
-/// Numbers without a name are valid too, because a newer host may know more values.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(transparent)]
-pub struct RegisterCallbackType(pub i32);
-
-impl RegisterCallbackType {
-    /// Models.
-    pub const ACL_MODEL: Self = Self(0);
-
-    /// Operator execution.
-    pub const ACL_OP_EXECUTOR: Self = Self(1);
-
-    /// Linear algebra.
-    pub const ACL_OP_CBLAS: Self = Self(2);
-
-    /// Operator compilation.
-    pub const ACL_OP_COMPILER: Self = Self(3);
-
-    /// Tensor channels.
-    pub const ACL_TDT_CHANNEL: Self = Self(4);
-
-    /// Tensor queues.
-    pub const ACL_TDT_QUEUE: Self = Self(5);
-
-    /// Image and video processing.
-    pub const ACL_DVPP: Self = Self(6);
-
-    /// Feature vectors.
-    pub const ACL_RETR: Self = Self(7);
-
-    /// Any other component; any number of them.
-    pub const OTHER: Self = Self(65535);
-
-    /// Returns its name in the spec, if it has one.
-    pub const fn name(self) -> Option<&'static str> {
-        match self.0 {
-            0 => Some("acl_model"),
-            1 => Some("acl_op_executor"),
-            2 => Some("acl_op_cblas"),
-            3 => Some("acl_op_compiler"),
-            4 => Some("acl_tdt_channel"),
-            5 => Some("acl_tdt_queue"),
-            6 => Some("acl_dvpp"),
-            7 => Some("acl_retr"),
-            65535 => Some("other"),
-            _ => None,
-        }
-    }
-}
-
-impl core::fmt::Debug for RegisterCallbackType {
-    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        match self.name() {
-            Some(name) => formatter.write_str(name),
-            None => write!(formatter, "RegisterCallbackType({})", self.0),
-        }
+tenon::numbers! {
+    /// The component that registers a callback for initialisation or shutdown.
+    #[repr(i32)]
+    pub enum RegisterCallbackType {
+        /// Models.
+        ACL_MODEL = 0,
+        /// Operator execution.
+        ACL_OP_EXECUTOR = 1,
+        /// Linear algebra.
+        ACL_OP_CBLAS = 2,
+        /// Operator compilation.
+        ACL_OP_COMPILER = 3,
+        /// Tensor channels.
+        ACL_TDT_CHANNEL = 4,
+        /// Tensor queues.
+        ACL_TDT_QUEUE = 5,
+        /// Image and video processing.
+        ACL_DVPP = 6,
+        /// Feature vectors.
+        ACL_RETR = 7,
+        /// Any other component; any number of them.
+        OTHER = 65535,
     }
 }
 
@@ -127,36 +91,14 @@ impl FinalizeCallback {
     }
 }
 
-/// A state change of a stream.
-///
-/// Numbers without a name are valid too, because a newer host may know more values.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(transparent)]
-pub struct StreamState(pub i32);
-
-impl StreamState {
-    /// The stream was created.
-    pub const CREATE_POST: Self = Self(1);
-
-    /// The stream is about to be destroyed.
-    pub const DESTROY_PRE: Self = Self(2);
-
-    /// Returns its name in the spec, if it has one.
-    pub const fn name(self) -> Option<&'static str> {
-        match self.0 {
-            1 => Some("create_post"),
-            2 => Some("destroy_pre"),
-            _ => None,
-        }
-    }
-}
-
-impl core::fmt::Debug for StreamState {
-    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        match self.name() {
-            Some(name) => formatter.write_str(name),
-            None => write!(formatter, "StreamState({})", self.0),
-        }
+tenon::numbers! {
+    /// A state change of a stream.
+    #[repr(i32)]
+    pub enum StreamState {
+        /// The stream was created.
+        CREATE_POST = 1,
+        /// The stream is about to be destroyed.
+        DESTROY_PRE = 2,
     }
 }
 
@@ -196,44 +138,18 @@ impl StreamStateCallback {
     }
 }
 
-/// A state change of a device.
-///
-/// Numbers without a name are valid too, because a newer host may know more values.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(transparent)]
-pub struct DeviceState(pub i32);
-
-impl DeviceState {
-    /// The device is about to be set.
-    pub const SET_PRE: Self = Self(0);
-
-    /// The device was set.
-    pub const SET_POST: Self = Self(1);
-
-    /// The device is about to be reset.
-    pub const RESET_PRE: Self = Self(2);
-
-    /// The device was reset.
-    pub const RESET_POST: Self = Self(3);
-
-    /// Returns its name in the spec, if it has one.
-    pub const fn name(self) -> Option<&'static str> {
-        match self.0 {
-            0 => Some("set_pre"),
-            1 => Some("set_post"),
-            2 => Some("reset_pre"),
-            3 => Some("reset_post"),
-            _ => None,
-        }
-    }
-}
-
-impl core::fmt::Debug for DeviceState {
-    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        match self.name() {
-            Some(name) => formatter.write_str(name),
-            None => write!(formatter, "DeviceState({})", self.0),
-        }
+tenon::numbers! {
+    /// A state change of a device.
+    #[repr(i32)]
+    pub enum DeviceState {
+        /// The device is about to be set.
+        SET_PRE = 0,
+        /// The device was set.
+        SET_POST = 1,
+        /// The device is about to be reset.
+        RESET_PRE = 2,
+        /// The device was reset.
+        RESET_POST = 3,
     }
 }
 
@@ -273,36 +189,14 @@ impl DeviceStateCallback {
     }
 }
 
-/// Stage of the abort of a device's work.
-///
-/// Numbers without a name are valid too, because a newer host may know more values.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(transparent)]
-pub struct DeviceTaskAbortStage(pub i32);
-
-impl DeviceTaskAbortStage {
-    /// The abort is about to begin.
-    pub const PRE: Self = Self(0);
-
-    /// The abort is complete.
-    pub const POST: Self = Self(1);
-
-    /// Returns its name in the spec, if it has one.
-    pub const fn name(self) -> Option<&'static str> {
-        match self.0 {
-            0 => Some("pre"),
-            1 => Some("post"),
-            _ => None,
-        }
-    }
-}
-
-impl core::fmt::Debug for DeviceTaskAbortStage {
-    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        match self.name() {
-            Some(name) => formatter.write_str(name),
-            None => write!(formatter, "DeviceTaskAbortStage({})", self.0),
-        }
+tenon::numbers! {
+    /// Stage of the abort of a device's work.
+    #[repr(i32)]
+    pub enum DeviceTaskAbortStage {
+        /// The abort is about to begin.
+        PRE = 0,
+        /// The abort is complete.
+        POST = 1,
     }
 }
 

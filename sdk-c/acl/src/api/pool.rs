@@ -2,101 +2,31 @@
 
 use super::{Error, Result, Stream, ffi};
 
-/// A pool of device memory.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(transparent)]
-pub struct MemPool(usize);
-
-impl MemPool {
-    /// The null handle, which no function accepts as live.
-    pub const NULL: Self = Self(0);
-
-    /// Makes a handle from the number that the implementation chose for it.
-    pub const fn from_addr(addr: usize) -> Self {
-        Self(addr)
-    }
-
-    /// Returns the number of the handle.
-    pub const fn addr(self) -> usize {
-        self.0
-    }
-
-    /// Returns true if it is the null handle.
-    pub const fn is_null(self) -> bool {
-        self.0 == 0
-    }
-
-    /// Makes a handle from a pointer of the ABI.
-    pub fn from_raw(raw: ffi::aclrtMemPool) -> Self {
-        Self(raw.expose_provenance())
-    }
-
-    /// Returns the pointer of the ABI.
-    pub fn as_raw(self) -> ffi::aclrtMemPool {
-        core::ptr::with_exposed_provenance_mut(self.0)
-    }
+tenon::handle! {
+    /// A pool of device memory.
+    pub struct MemPool(ffi::aclrtMemPool);
 }
 
-impl core::fmt::Debug for MemPool {
-    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        write!(formatter, "MemPool({:#x})", self.0)
-    }
-}
-
-/// An attribute of a pool.
-///
-/// Numbers without a name are valid too, because a newer host may know more values.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(transparent)]
-pub struct MemPoolAttr(pub i32);
-
-impl MemPoolAttr {
-    /// Reuse memory of a stream that this stream waited for; a number of 32 bits.
-    pub const REUSE_FOLLOW_EVENT_DEPENDENCIES: Self = Self(1);
-
-    /// Reuse memory of a stream whose work is done; a number of 32 bits.
-    pub const REUSE_ALLOW_OPPORTUNISTIC: Self = Self(2);
-
-    /// Make the stream wait for memory of another stream; a number of 32 bits.
-    pub const REUSE_ALLOW_INTERNAL_DEPENDENCIES: Self = Self(3);
-
-    /// Bytes of free memory to keep; a number of 64 bits.
-    pub const ATTR_RELEASE_THRESHOLD: Self = Self(4);
-
-    /// Bytes that the pool has; a number of 64 bits.
-    pub const ATTR_RESERVED_MEM_CURRENT: Self = Self(5);
-
-    /// Most bytes that the pool had; a number of 64 bits.
-    pub const ATTR_RESERVED_MEM_HIGH: Self = Self(6);
-
-    /// Bytes in use; a number of 64 bits.
-    pub const ATTR_USED_MEM_CURRENT: Self = Self(7);
-
-    /// Most bytes that were in use; a number of 64 bits.
-    pub const ATTR_USED_MEM_HIGH: Self = Self(8);
-
-    /// Returns its name in the spec, if it has one.
-    pub const fn name(self) -> Option<&'static str> {
-        match self.0 {
-            1 => Some("reuse_follow_event_dependencies"),
-            2 => Some("reuse_allow_opportunistic"),
-            3 => Some("reuse_allow_internal_dependencies"),
-            4 => Some("attr_release_threshold"),
-            5 => Some("attr_reserved_mem_current"),
-            6 => Some("attr_reserved_mem_high"),
-            7 => Some("attr_used_mem_current"),
-            8 => Some("attr_used_mem_high"),
-            _ => None,
-        }
-    }
-}
-
-impl core::fmt::Debug for MemPoolAttr {
-    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        match self.name() {
-            Some(name) => formatter.write_str(name),
-            None => write!(formatter, "MemPoolAttr({})", self.0),
-        }
+tenon::numbers! {
+    /// An attribute of a pool.
+    #[repr(i32)]
+    pub enum MemPoolAttr {
+        /// Reuse memory of a stream that this stream waited for; a number of 32 bits.
+        REUSE_FOLLOW_EVENT_DEPENDENCIES = 1,
+        /// Reuse memory of a stream whose work is done; a number of 32 bits.
+        REUSE_ALLOW_OPPORTUNISTIC = 2,
+        /// Make the stream wait for memory of another stream; a number of 32 bits.
+        REUSE_ALLOW_INTERNAL_DEPENDENCIES = 3,
+        /// Bytes of free memory to keep; a number of 64 bits.
+        ATTR_RELEASE_THRESHOLD = 4,
+        /// Bytes that the pool has; a number of 64 bits.
+        ATTR_RESERVED_MEM_CURRENT = 5,
+        /// Most bytes that the pool had; a number of 64 bits.
+        ATTR_RESERVED_MEM_HIGH = 6,
+        /// Bytes in use; a number of 64 bits.
+        ATTR_USED_MEM_CURRENT = 7,
+        /// Most bytes that were in use; a number of 64 bits.
+        ATTR_USED_MEM_HIGH = 8,
     }
 }
 

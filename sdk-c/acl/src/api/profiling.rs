@@ -2,326 +2,96 @@
 
 use super::ffi;
 
-/// A selection of what to record.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(transparent)]
-pub struct ProfConfig(usize);
+tenon::handle! {
+    /// A selection of what to record.
+    pub struct ProfConfig(*mut ffi::aclprofConfig);
+}
 
-impl ProfConfig {
-    /// The null handle, which no function accepts as live.
-    pub const NULL: Self = Self(0);
+tenon::handle! {
+    /// A selection of the results to receive while a model runs.
+    pub struct ProfSubscribeConfig(*mut ffi::aclprofSubscribeConfig);
+}
 
-    /// Makes a handle from the number that the implementation chose for it.
-    pub const fn from_addr(addr: usize) -> Self {
-        Self(addr)
-    }
+tenon::handle! {
+    /// A step of a training run, with its start and end.
+    pub struct ProfStepInfo(*mut ffi::aclprofStepInfo);
+}
 
-    /// Returns the number of the handle.
-    pub const fn addr(self) -> usize {
-        self.0
-    }
-
-    /// Returns true if it is the null handle.
-    pub const fn is_null(self) -> bool {
-        self.0 == 0
-    }
-
-    /// Makes a handle from a pointer of the ABI.
-    pub fn from_raw(raw: *mut ffi::aclprofConfig) -> Self {
-        Self(raw.expose_provenance())
-    }
-
-    /// Returns the pointer of the ABI.
-    pub fn as_raw(self) -> *mut ffi::aclprofConfig {
-        core::ptr::with_exposed_provenance_mut(self.0)
+tenon::numbers! {
+    /// The kind of a result.
+    #[repr(i32)]
+    pub enum ProfSubscribeOpFlag {
+        /// A result of an operator.
+        SUBSCRIBE_OP = 0,
+        /// A result of a part of a model.
+        SUBSCRIBE_SUBGRAPH = 1,
+        /// A result of a thread of an operator.
+        SUBSCRIBE_OP_THREAD = 2,
+        /// No result.
+        SUBSCRIBE_NONE = 255,
     }
 }
 
-impl core::fmt::Debug for ProfConfig {
-    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        write!(formatter, "ProfConfig({:#x})", self.0)
+tenon::numbers! {
+    /// The kind of a message in an event.
+    #[repr(i32)]
+    pub enum ProfMessageType {
+        /// The tensors of an operator.
+        PROF_MESSAGE_TYPE_TENSOR_INFO = 0,
     }
 }
 
-/// A selection of the results to receive while a model runs.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(transparent)]
-pub struct ProfSubscribeConfig(usize);
-
-impl ProfSubscribeConfig {
-    /// The null handle, which no function accepts as live.
-    pub const NULL: Self = Self(0);
-
-    /// Makes a handle from the number that the implementation chose for it.
-    pub const fn from_addr(addr: usize) -> Self {
-        Self(addr)
-    }
-
-    /// Returns the number of the handle.
-    pub const fn addr(self) -> usize {
-        self.0
-    }
-
-    /// Returns true if it is the null handle.
-    pub const fn is_null(self) -> bool {
-        self.0 == 0
-    }
-
-    /// Makes a handle from a pointer of the ABI.
-    pub fn from_raw(raw: *mut ffi::aclprofSubscribeConfig) -> Self {
-        Self(raw.expose_provenance())
-    }
-
-    /// Returns the pointer of the ABI.
-    pub fn as_raw(self) -> *mut ffi::aclprofSubscribeConfig {
-        core::ptr::with_exposed_provenance_mut(self.0)
-    }
-}
-
-impl core::fmt::Debug for ProfSubscribeConfig {
-    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        write!(formatter, "ProfSubscribeConfig({:#x})", self.0)
+tenon::numbers! {
+    /// Data to record, for `aclprofCreateConfig`.
+    #[repr(i32)]
+    pub enum ProfDataType {
+        /// Calls of this interface.
+        ACL_API = 1,
+        /// Times of operators on the device.
+        TASK_TIME = 2,
+        /// Hardware counters of the cores.
+        AICORE_METRICS = 4,
+        /// Work on the CPU of the device.
+        AICPU = 8,
+        /// Counters of the second-level cache.
+        L2CACHE = 16,
+        /// Communication between devices.
+        HCCL_TRACE = 32,
+        /// Steps of a training run.
+        TRAINING_TRACE = 64,
+        /// Marks and ranges of the program.
+        MSPROFTX = 128,
+        /// Calls of the runtime.
+        RUNTIME_API = 256,
+        /// Main calls of the graph engine.
+        GE_API_L0 = 512,
+        /// Times of operators, with the least overhead.
+        TASK_TIME_L0 = 2048,
+        /// Memory of operators.
+        TASK_MEMORY = 4096,
+        /// Times of operators, with their arguments.
+        TASK_TIME_L2 = 8192,
+        /// Attributes of operators.
+        OP_ATTR = 16384,
+        /// Times of operators, with all details.
+        TASK_TIME_L3 = 32768,
+        /// All calls of the graph engine.
+        GE_API_L1 = 16777216,
     }
 }
 
-/// A step of a training run, with its start and end.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(transparent)]
-pub struct ProfStepInfo(usize);
-
-impl ProfStepInfo {
-    /// The null handle, which no function accepts as live.
-    pub const NULL: Self = Self(0);
-
-    /// Makes a handle from the number that the implementation chose for it.
-    pub const fn from_addr(addr: usize) -> Self {
-        Self(addr)
-    }
-
-    /// Returns the number of the handle.
-    pub const fn addr(self) -> usize {
-        self.0
-    }
-
-    /// Returns true if it is the null handle.
-    pub const fn is_null(self) -> bool {
-        self.0 == 0
-    }
-
-    /// Makes a handle from a pointer of the ABI.
-    pub fn from_raw(raw: *mut ffi::aclprofStepInfo) -> Self {
-        Self(raw.expose_provenance())
-    }
-
-    /// Returns the pointer of the ABI.
-    pub fn as_raw(self) -> *mut ffi::aclprofStepInfo {
-        core::ptr::with_exposed_provenance_mut(self.0)
-    }
-}
-
-impl core::fmt::Debug for ProfStepInfo {
-    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        write!(formatter, "ProfStepInfo({:#x})", self.0)
-    }
-}
-
-/// The kind of a result.
-///
-/// Numbers without a name are valid too, because a newer host may know more values.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(transparent)]
-pub struct ProfSubscribeOpFlag(pub i32);
-
-impl ProfSubscribeOpFlag {
-    /// A result of an operator.
-    pub const SUBSCRIBE_OP: Self = Self(0);
-
-    /// A result of a part of a model.
-    pub const SUBSCRIBE_SUBGRAPH: Self = Self(1);
-
-    /// A result of a thread of an operator.
-    pub const SUBSCRIBE_OP_THREAD: Self = Self(2);
-
-    /// No result.
-    pub const SUBSCRIBE_NONE: Self = Self(255);
-
-    /// Returns its name in the spec, if it has one.
-    pub const fn name(self) -> Option<&'static str> {
-        match self.0 {
-            0 => Some("subscribe_op"),
-            1 => Some("subscribe_subgraph"),
-            2 => Some("subscribe_op_thread"),
-            255 => Some("subscribe_none"),
-            _ => None,
-        }
-    }
-}
-
-impl core::fmt::Debug for ProfSubscribeOpFlag {
-    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        match self.name() {
-            Some(name) => formatter.write_str(name),
-            None => write!(formatter, "ProfSubscribeOpFlag({})", self.0),
-        }
-    }
-}
-
-/// The kind of a message in an event.
-///
-/// Numbers without a name are valid too, because a newer host may know more values.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(transparent)]
-pub struct ProfMessageType(pub i32);
-
-impl ProfMessageType {
-    /// The tensors of an operator.
-    pub const PROF_MESSAGE_TYPE_TENSOR_INFO: Self = Self(0);
-
-    /// Returns its name in the spec, if it has one.
-    pub const fn name(self) -> Option<&'static str> {
-        match self.0 {
-            0 => Some("prof_message_type_tensor_info"),
-            _ => None,
-        }
-    }
-}
-
-impl core::fmt::Debug for ProfMessageType {
-    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        match self.name() {
-            Some(name) => formatter.write_str(name),
-            None => write!(formatter, "ProfMessageType({})", self.0),
-        }
-    }
-}
-
-/// Data to record, for `aclprofCreateConfig`.
-///
-/// Numbers without a name are valid too, because a newer host may know more values.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(transparent)]
-pub struct ProfDataType(pub i32);
-
-impl ProfDataType {
-    /// Calls of this interface.
-    pub const ACL_API: Self = Self(1);
-
-    /// Times of operators on the device.
-    pub const TASK_TIME: Self = Self(2);
-
-    /// Hardware counters of the cores.
-    pub const AICORE_METRICS: Self = Self(4);
-
-    /// Work on the CPU of the device.
-    pub const AICPU: Self = Self(8);
-
-    /// Counters of the second-level cache.
-    pub const L2CACHE: Self = Self(16);
-
-    /// Communication between devices.
-    pub const HCCL_TRACE: Self = Self(32);
-
-    /// Steps of a training run.
-    pub const TRAINING_TRACE: Self = Self(64);
-
-    /// Marks and ranges of the program.
-    pub const MSPROFTX: Self = Self(128);
-
-    /// Calls of the runtime.
-    pub const RUNTIME_API: Self = Self(256);
-
-    /// Main calls of the graph engine.
-    pub const GE_API_L0: Self = Self(512);
-
-    /// Times of operators, with the least overhead.
-    pub const TASK_TIME_L0: Self = Self(2048);
-
-    /// Memory of operators.
-    pub const TASK_MEMORY: Self = Self(4096);
-
-    /// Times of operators, with their arguments.
-    pub const TASK_TIME_L2: Self = Self(8192);
-
-    /// Attributes of operators.
-    pub const OP_ATTR: Self = Self(16384);
-
-    /// Times of operators, with all details.
-    pub const TASK_TIME_L3: Self = Self(32768);
-
-    /// All calls of the graph engine.
-    pub const GE_API_L1: Self = Self(16777216);
-
-    /// Returns its name in the spec, if it has one.
-    pub const fn name(self) -> Option<&'static str> {
-        match self.0 {
-            1 => Some("acl_api"),
-            2 => Some("task_time"),
-            4 => Some("aicore_metrics"),
-            8 => Some("aicpu"),
-            16 => Some("l2cache"),
-            32 => Some("hccl_trace"),
-            64 => Some("training_trace"),
-            128 => Some("msproftx"),
-            256 => Some("runtime_api"),
-            512 => Some("ge_api_l0"),
-            2048 => Some("task_time_l0"),
-            4096 => Some("task_memory"),
-            8192 => Some("task_time_l2"),
-            16384 => Some("op_attr"),
-            32768 => Some("task_time_l3"),
-            16777216 => Some("ge_api_l1"),
-            _ => None,
-        }
-    }
-}
-
-impl core::fmt::Debug for ProfDataType {
-    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        match self.name() {
-            Some(name) => formatter.write_str(name),
-            None => write!(formatter, "ProfDataType({})", self.0),
-        }
-    }
-}
-
-/// Sizes for results.
-///
-/// Numbers without a name are valid too, because a newer host may know more values.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(transparent)]
-pub struct ProfLimit(pub i32);
-
-impl ProfLimit {
-    /// Longest name of an operator, with its zero byte.
-    pub const MAX_OP_NAME_LEN: Self = Self(257);
-
-    /// Longest type of an operator, with its zero byte.
-    pub const MAX_OP_TYPE_LEN: Self = Self(65);
-
-    /// Most dimensions of a tensor in a message.
-    pub const TENSOR_DATA_SHAPE_LEN: Self = Self(8);
-
-    /// Version of `aclprofEventAttributes`.
-    pub const EVENT_ATTR_VERSION: Self = Self(1);
-
-    /// Returns its name in the spec, if it has one.
-    pub const fn name(self) -> Option<&'static str> {
-        match self.0 {
-            257 => Some("max_op_name_len"),
-            65 => Some("max_op_type_len"),
-            8 => Some("tensor_data_shape_len"),
-            1 => Some("event_attr_version"),
-            _ => None,
-        }
-    }
-}
-
-impl core::fmt::Debug for ProfLimit {
-    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        match self.name() {
-            Some(name) => formatter.write_str(name),
-            None => write!(formatter, "ProfLimit({})", self.0),
-        }
+tenon::numbers! {
+    /// Sizes for results.
+    #[repr(i32)]
+    pub enum ProfLimit {
+        /// Longest name of an operator, with its zero byte.
+        MAX_OP_NAME_LEN = 257,
+        /// Longest type of an operator, with its zero byte.
+        MAX_OP_TYPE_LEN = 65,
+        /// Most dimensions of a tensor in a message.
+        TENSOR_DATA_SHAPE_LEN = 8,
+        /// Version of `aclprofEventAttributes`.
+        EVENT_ATTR_VERSION = 1,
     }
 }
 

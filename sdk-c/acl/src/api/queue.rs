@@ -2,314 +2,74 @@
 
 use super::ffi;
 
-/// The attributes of a queue.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(transparent)]
-pub struct TdtQueueAttr(usize);
+tenon::handle! {
+    /// The attributes of a queue.
+    pub struct TdtQueueAttr(*mut ffi::acltdtQueueAttr);
+}
 
-impl TdtQueueAttr {
-    /// The null handle, which no function accepts as live.
-    pub const NULL: Self = Self(0);
+tenon::handle! {
+    /// A connection between two queues.
+    pub struct TdtQueueRoute(*mut ffi::acltdtQueueRoute);
+}
 
-    /// Makes a handle from the number that the implementation chose for it.
-    pub const fn from_addr(addr: usize) -> Self {
-        Self(addr)
-    }
+tenon::handle! {
+    /// A list of connections.
+    pub struct TdtQueueRouteList(*mut ffi::acltdtQueueRouteList);
+}
 
-    /// Returns the number of the handle.
-    pub const fn addr(self) -> usize {
-        self.0
-    }
+tenon::handle! {
+    /// A filter for connections.
+    pub struct TdtQueueRouteQueryInfo(*mut ffi::acltdtQueueRouteQueryInfo);
+}
 
-    /// Returns true if it is the null handle.
-    pub const fn is_null(self) -> bool {
-        self.0 == 0
-    }
-
-    /// Makes a handle from a pointer of the ABI.
-    pub fn from_raw(raw: *mut ffi::acltdtQueueAttr) -> Self {
-        Self(raw.expose_provenance())
-    }
-
-    /// Returns the pointer of the ABI.
-    pub fn as_raw(self) -> *mut ffi::acltdtQueueAttr {
-        core::ptr::with_exposed_provenance_mut(self.0)
+tenon::numbers! {
+    /// A way to search connections.
+    #[repr(i32)]
+    pub enum TdtQueueRouteQueryMode {
+        /// By the queue that is read.
+        SRC = 0,
+        /// By the queue that is written.
+        DST = 1,
+        /// By both.
+        SRC_AND_DST = 2,
+        /// Connections that failed.
+        ABNORMAL = 100,
     }
 }
 
-impl core::fmt::Debug for TdtQueueAttr {
-    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        write!(formatter, "TdtQueueAttr({:#x})", self.0)
+tenon::numbers! {
+    /// The memory of a buffer.
+    #[repr(i32)]
+    pub enum TdtAllocBufType {
+        /// Ordinary memory.
+        NORMAL_MEM = 0,
+        /// Memory for the media units.
+        DVPP_MEM = 1,
     }
 }
 
-/// A connection between two queues.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(transparent)]
-pub struct TdtQueueRoute(usize);
-
-impl TdtQueueRoute {
-    /// The null handle, which no function accepts as live.
-    pub const NULL: Self = Self(0);
-
-    /// Makes a handle from the number that the implementation chose for it.
-    pub const fn from_addr(addr: usize) -> Self {
-        Self(addr)
-    }
-
-    /// Returns the number of the handle.
-    pub const fn addr(self) -> usize {
-        self.0
-    }
-
-    /// Returns true if it is the null handle.
-    pub const fn is_null(self) -> bool {
-        self.0 == 0
-    }
-
-    /// Makes a handle from a pointer of the ABI.
-    pub fn from_raw(raw: *mut ffi::acltdtQueueRoute) -> Self {
-        Self(raw.expose_provenance())
-    }
-
-    /// Returns the pointer of the ABI.
-    pub fn as_raw(self) -> *mut ffi::acltdtQueueRoute {
-        core::ptr::with_exposed_provenance_mut(self.0)
+tenon::numbers! {
+    /// Rights of a process to a queue.
+    #[repr(i32)]
+    pub enum TdtQueuePermission {
+        /// Grant rights to others.
+        MANAGE = 1,
+        /// Take buffers out.
+        DEQUEUE = 2,
+        /// Put buffers in.
+        ENQUEUE = 4,
     }
 }
 
-impl core::fmt::Debug for TdtQueueRoute {
-    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        write!(formatter, "TdtQueueRoute({:#x})", self.0)
-    }
-}
-
-/// A list of connections.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(transparent)]
-pub struct TdtQueueRouteList(usize);
-
-impl TdtQueueRouteList {
-    /// The null handle, which no function accepts as live.
-    pub const NULL: Self = Self(0);
-
-    /// Makes a handle from the number that the implementation chose for it.
-    pub const fn from_addr(addr: usize) -> Self {
-        Self(addr)
-    }
-
-    /// Returns the number of the handle.
-    pub const fn addr(self) -> usize {
-        self.0
-    }
-
-    /// Returns true if it is the null handle.
-    pub const fn is_null(self) -> bool {
-        self.0 == 0
-    }
-
-    /// Makes a handle from a pointer of the ABI.
-    pub fn from_raw(raw: *mut ffi::acltdtQueueRouteList) -> Self {
-        Self(raw.expose_provenance())
-    }
-
-    /// Returns the pointer of the ABI.
-    pub fn as_raw(self) -> *mut ffi::acltdtQueueRouteList {
-        core::ptr::with_exposed_provenance_mut(self.0)
-    }
-}
-
-impl core::fmt::Debug for TdtQueueRouteList {
-    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        write!(formatter, "TdtQueueRouteList({:#x})", self.0)
-    }
-}
-
-/// A filter for connections.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(transparent)]
-pub struct TdtQueueRouteQueryInfo(usize);
-
-impl TdtQueueRouteQueryInfo {
-    /// The null handle, which no function accepts as live.
-    pub const NULL: Self = Self(0);
-
-    /// Makes a handle from the number that the implementation chose for it.
-    pub const fn from_addr(addr: usize) -> Self {
-        Self(addr)
-    }
-
-    /// Returns the number of the handle.
-    pub const fn addr(self) -> usize {
-        self.0
-    }
-
-    /// Returns true if it is the null handle.
-    pub const fn is_null(self) -> bool {
-        self.0 == 0
-    }
-
-    /// Makes a handle from a pointer of the ABI.
-    pub fn from_raw(raw: *mut ffi::acltdtQueueRouteQueryInfo) -> Self {
-        Self(raw.expose_provenance())
-    }
-
-    /// Returns the pointer of the ABI.
-    pub fn as_raw(self) -> *mut ffi::acltdtQueueRouteQueryInfo {
-        core::ptr::with_exposed_provenance_mut(self.0)
-    }
-}
-
-impl core::fmt::Debug for TdtQueueRouteQueryInfo {
-    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        write!(formatter, "TdtQueueRouteQueryInfo({:#x})", self.0)
-    }
-}
-
-/// A way to search connections.
-///
-/// Numbers without a name are valid too, because a newer host may know more values.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(transparent)]
-pub struct TdtQueueRouteQueryMode(pub i32);
-
-impl TdtQueueRouteQueryMode {
-    /// By the queue that is read.
-    pub const SRC: Self = Self(0);
-
-    /// By the queue that is written.
-    pub const DST: Self = Self(1);
-
-    /// By both.
-    pub const SRC_AND_DST: Self = Self(2);
-
-    /// Connections that failed.
-    pub const ABNORMAL: Self = Self(100);
-
-    /// Returns its name in the spec, if it has one.
-    pub const fn name(self) -> Option<&'static str> {
-        match self.0 {
-            0 => Some("src"),
-            1 => Some("dst"),
-            2 => Some("src_and_dst"),
-            100 => Some("abnormal"),
-            _ => None,
-        }
-    }
-}
-
-impl core::fmt::Debug for TdtQueueRouteQueryMode {
-    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        match self.name() {
-            Some(name) => formatter.write_str(name),
-            None => write!(formatter, "TdtQueueRouteQueryMode({})", self.0),
-        }
-    }
-}
-
-/// The memory of a buffer.
-///
-/// Numbers without a name are valid too, because a newer host may know more values.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(transparent)]
-pub struct TdtAllocBufType(pub i32);
-
-impl TdtAllocBufType {
-    /// Ordinary memory.
-    pub const NORMAL_MEM: Self = Self(0);
-
-    /// Memory for the media units.
-    pub const DVPP_MEM: Self = Self(1);
-
-    /// Returns its name in the spec, if it has one.
-    pub const fn name(self) -> Option<&'static str> {
-        match self.0 {
-            0 => Some("normal_mem"),
-            1 => Some("dvpp_mem"),
-            _ => None,
-        }
-    }
-}
-
-impl core::fmt::Debug for TdtAllocBufType {
-    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        match self.name() {
-            Some(name) => formatter.write_str(name),
-            None => write!(formatter, "TdtAllocBufType({})", self.0),
-        }
-    }
-}
-
-/// Rights of a process to a queue.
-///
-/// Numbers without a name are valid too, because a newer host may know more values.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(transparent)]
-pub struct TdtQueuePermission(pub i32);
-
-impl TdtQueuePermission {
-    /// Grant rights to others.
-    pub const MANAGE: Self = Self(1);
-
-    /// Take buffers out.
-    pub const DEQUEUE: Self = Self(2);
-
-    /// Put buffers in.
-    pub const ENQUEUE: Self = Self(4);
-
-    /// Returns its name in the spec, if it has one.
-    pub const fn name(self) -> Option<&'static str> {
-        match self.0 {
-            1 => Some("manage"),
-            2 => Some("dequeue"),
-            4 => Some("enqueue"),
-            _ => None,
-        }
-    }
-}
-
-impl core::fmt::Debug for TdtQueuePermission {
-    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        match self.name() {
-            Some(name) => formatter.write_str(name),
-            None => write!(formatter, "TdtQueuePermission({})", self.0),
-        }
-    }
-}
-
-/// State of a connection.
-///
-/// Numbers without a name are valid too, because a newer host may know more values.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(transparent)]
-pub struct TdtQueueRouteState(pub i32);
-
-impl TdtQueueRouteState {
-    /// Not connected.
-    pub const UNBIND: Self = Self(0);
-
-    /// Connected.
-    pub const BIND: Self = Self(1);
-
-    /// Connecting failed.
-    pub const BIND_ABNORMAL: Self = Self(2);
-
-    /// Returns its name in the spec, if it has one.
-    pub const fn name(self) -> Option<&'static str> {
-        match self.0 {
-            0 => Some("unbind"),
-            1 => Some("bind"),
-            2 => Some("bind_abnormal"),
-            _ => None,
-        }
-    }
-}
-
-impl core::fmt::Debug for TdtQueueRouteState {
-    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        match self.name() {
-            Some(name) => formatter.write_str(name),
-            None => write!(formatter, "TdtQueueRouteState({})", self.0),
-        }
+tenon::numbers! {
+    /// State of a connection.
+    #[repr(i32)]
+    pub enum TdtQueueRouteState {
+        /// Not connected.
+        UNBIND = 0,
+        /// Connected.
+        BIND = 1,
+        /// Connecting failed.
+        BIND_ABNORMAL = 2,
     }
 }

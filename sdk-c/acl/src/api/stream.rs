@@ -2,246 +2,74 @@
 
 use super::{Error, Event, Result, ffi};
 
-/// A queue of work that runs in order.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(transparent)]
-pub struct Stream(usize);
+tenon::handle! {
+    /// A queue of work that runs in order.
+    #[null("the default stream of the current context")]
+    pub struct Stream(ffi::aclrtStream);
+}
 
-impl Stream {
-    /// The null handle: the default stream of the current context.
-    pub const NULL: Self = Self(0);
-
-    /// Makes a handle from the number that the implementation chose for it.
-    pub const fn from_addr(addr: usize) -> Self {
-        Self(addr)
-    }
-
-    /// Returns the number of the handle.
-    pub const fn addr(self) -> usize {
-        self.0
-    }
-
-    /// Returns true if it is the null handle.
-    pub const fn is_null(self) -> bool {
-        self.0 == 0
-    }
-
-    /// Makes a handle from a pointer of the ABI.
-    pub fn from_raw(raw: ffi::aclrtStream) -> Self {
-        Self(raw.expose_provenance())
-    }
-
-    /// Returns the pointer of the ABI.
-    pub fn as_raw(self) -> ffi::aclrtStream {
-        core::ptr::with_exposed_provenance_mut(self.0)
+tenon::numbers! {
+    /// Completion status of a stream.
+    #[repr(i32)]
+    pub enum StreamStatus {
+        /// All work is done.
+        COMPLETE = 0,
+        /// Some work is not done yet.
+        NOT_READY = 1,
+        /// Not in use.
+        RESERVED = 65535,
     }
 }
 
-impl core::fmt::Debug for Stream {
-    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        write!(formatter, "Stream({:#x})", self.0)
+tenon::numbers! {
+    /// Flags of a stream, for `aclrtCreateStreamWithConfig`.
+    #[repr(i32)]
+    pub enum StreamFlags {
+        /// Fast launches; resources are allocated at creation.
+        FAST_LAUNCH = 1,
+        /// Fast synchronisation; the waiting thread spins.
+        FAST_SYNC = 2,
+        /// For persistent work.
+        PERSISTENT = 4,
+        /// For very large amounts of queued work.
+        HUGE = 8,
+        /// Scheduled by the CPU of the device.
+        CPU_SCHEDULE = 16,
+        /// Used by the device alone.
+        DEVICE_USE_ONLY = 32,
     }
 }
 
-/// Completion status of a stream.
-///
-/// Numbers without a name are valid too, because a newer host may know more values.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(transparent)]
-pub struct StreamStatus(pub i32);
-
-impl StreamStatus {
-    /// All work is done.
-    pub const COMPLETE: Self = Self(0);
-
-    /// Some work is not done yet.
-    pub const NOT_READY: Self = Self(1);
-
-    /// Not in use.
-    pub const RESERVED: Self = Self(65535);
-
-    /// Returns its name in the spec, if it has one.
-    pub const fn name(self) -> Option<&'static str> {
-        match self.0 {
-            0 => Some("complete"),
-            1 => Some("not_ready"),
-            65535 => Some("reserved"),
-            _ => None,
-        }
+tenon::numbers! {
+    /// Failure mode of a stream, for `aclrtSetStreamFailureMode`.
+    #[repr(i32)]
+    pub enum StreamFailureMode {
+        /// The stream continues with the next task.
+        CONTINUE_ON_FAILURE = 0,
+        /// The stream drops the remaining work.
+        STOP_ON_FAILURE = 1,
     }
 }
 
-impl core::fmt::Debug for StreamStatus {
-    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        match self.name() {
-            Some(name) => formatter.write_str(name),
-            None => write!(formatter, "StreamStatus({})", self.0),
-        }
+tenon::numbers! {
+    /// A configuration option of a stream, for `aclrtSetStreamConfigOpt`.
+    #[repr(i32)]
+    pub enum StreamConfigAttr {
+        /// Working memory for models: an address.
+        WORK_ADDR_PTR = 0,
+        /// Size of the working memory in bytes: a `size_t`.
+        WORK_SIZE = 1,
+        /// The flags: a `size_t`.
+        FLAG = 2,
+        /// The priority: a `uint32_t`.
+        PRIORITY = 3,
     }
 }
 
-/// Flags of a stream, for `aclrtCreateStreamWithConfig`.
-///
-/// Numbers without a name are valid too, because a newer host may know more values.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(transparent)]
-pub struct StreamFlags(pub i32);
-
-impl StreamFlags {
-    /// Fast launches; resources are allocated at creation.
-    pub const FAST_LAUNCH: Self = Self(1);
-
-    /// Fast synchronisation; the waiting thread spins.
-    pub const FAST_SYNC: Self = Self(2);
-
-    /// For persistent work.
-    pub const PERSISTENT: Self = Self(4);
-
-    /// For very large amounts of queued work.
-    pub const HUGE: Self = Self(8);
-
-    /// Scheduled by the CPU of the device.
-    pub const CPU_SCHEDULE: Self = Self(16);
-
-    /// Used by the device alone.
-    pub const DEVICE_USE_ONLY: Self = Self(32);
-
-    /// Returns its name in the spec, if it has one.
-    pub const fn name(self) -> Option<&'static str> {
-        match self.0 {
-            1 => Some("fast_launch"),
-            2 => Some("fast_sync"),
-            4 => Some("persistent"),
-            8 => Some("huge"),
-            16 => Some("cpu_schedule"),
-            32 => Some("device_use_only"),
-            _ => None,
-        }
-    }
-}
-
-impl core::fmt::Debug for StreamFlags {
-    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        match self.name() {
-            Some(name) => formatter.write_str(name),
-            None => write!(formatter, "StreamFlags({})", self.0),
-        }
-    }
-}
-
-/// Failure mode of a stream, for `aclrtSetStreamFailureMode`.
-///
-/// Numbers without a name are valid too, because a newer host may know more values.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(transparent)]
-pub struct StreamFailureMode(pub i32);
-
-impl StreamFailureMode {
-    /// The stream continues with the next task.
-    pub const CONTINUE_ON_FAILURE: Self = Self(0);
-
-    /// The stream drops the remaining work.
-    pub const STOP_ON_FAILURE: Self = Self(1);
-
-    /// Returns its name in the spec, if it has one.
-    pub const fn name(self) -> Option<&'static str> {
-        match self.0 {
-            0 => Some("continue_on_failure"),
-            1 => Some("stop_on_failure"),
-            _ => None,
-        }
-    }
-}
-
-impl core::fmt::Debug for StreamFailureMode {
-    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        match self.name() {
-            Some(name) => formatter.write_str(name),
-            None => write!(formatter, "StreamFailureMode({})", self.0),
-        }
-    }
-}
-
-/// A configuration option of a stream, for `aclrtSetStreamConfigOpt`.
-///
-/// Numbers without a name are valid too, because a newer host may know more values.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(transparent)]
-pub struct StreamConfigAttr(pub i32);
-
-impl StreamConfigAttr {
-    /// Working memory for models: an address.
-    pub const WORK_ADDR_PTR: Self = Self(0);
-
-    /// Size of the working memory in bytes: a `size_t`.
-    pub const WORK_SIZE: Self = Self(1);
-
-    /// The flags: a `size_t`.
-    pub const FLAG: Self = Self(2);
-
-    /// The priority: a `uint32_t`.
-    pub const PRIORITY: Self = Self(3);
-
-    /// Returns its name in the spec, if it has one.
-    pub const fn name(self) -> Option<&'static str> {
-        match self.0 {
-            0 => Some("work_addr_ptr"),
-            1 => Some("work_size"),
-            2 => Some("flag"),
-            3 => Some("priority"),
-            _ => None,
-        }
-    }
-}
-
-impl core::fmt::Debug for StreamConfigAttr {
-    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        match self.name() {
-            Some(name) => formatter.write_str(name),
-            None => write!(formatter, "StreamConfigAttr({})", self.0),
-        }
-    }
-}
-
-/// A configuration for streams to create.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(transparent)]
-pub struct StreamConfigHandle(usize);
-
-impl StreamConfigHandle {
-    /// The null handle: no settings.
-    pub const NULL: Self = Self(0);
-
-    /// Makes a handle from the number that the implementation chose for it.
-    pub const fn from_addr(addr: usize) -> Self {
-        Self(addr)
-    }
-
-    /// Returns the number of the handle.
-    pub const fn addr(self) -> usize {
-        self.0
-    }
-
-    /// Returns true if it is the null handle.
-    pub const fn is_null(self) -> bool {
-        self.0 == 0
-    }
-
-    /// Makes a handle from a pointer of the ABI.
-    pub fn from_raw(raw: *mut ffi::aclrtStreamConfigHandle) -> Self {
-        Self(raw.expose_provenance())
-    }
-
-    /// Returns the pointer of the ABI.
-    pub fn as_raw(self) -> *mut ffi::aclrtStreamConfigHandle {
-        core::ptr::with_exposed_provenance_mut(self.0)
-    }
-}
-
-impl core::fmt::Debug for StreamConfigHandle {
-    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        write!(formatter, "StreamConfigHandle({:#x})", self.0)
-    }
+tenon::handle! {
+    /// A configuration for streams to create.
+    #[null("no settings")]
+    pub struct StreamConfigHandle(*mut ffi::aclrtStreamConfigHandle);
 }
 
 /// Queues of work that a device runs in order.

@@ -2,180 +2,54 @@
 
 use super::{Error, MemLocation, Result, ffi};
 
-/// A handle of physical memory.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(transparent)]
-pub struct DrvMemHandle(usize);
+tenon::handle! {
+    /// A handle of physical memory.
+    pub struct DrvMemHandle(ffi::aclrtDrvMemHandle);
+}
 
-impl DrvMemHandle {
-    /// The null handle, which no function accepts as live.
-    pub const NULL: Self = Self(0);
-
-    /// Makes a handle from the number that the implementation chose for it.
-    pub const fn from_addr(addr: usize) -> Self {
-        Self(addr)
-    }
-
-    /// Returns the number of the handle.
-    pub const fn addr(self) -> usize {
-        self.0
-    }
-
-    /// Returns true if it is the null handle.
-    pub const fn is_null(self) -> bool {
-        self.0 == 0
-    }
-
-    /// Makes a handle from a pointer of the ABI.
-    pub fn from_raw(raw: ffi::aclrtDrvMemHandle) -> Self {
-        Self(raw.expose_provenance())
-    }
-
-    /// Returns the pointer of the ABI.
-    pub fn as_raw(self) -> ffi::aclrtDrvMemHandle {
-        core::ptr::with_exposed_provenance_mut(self.0)
+tenon::numbers! {
+    /// The handle type for sharing physical memory with other processes.
+    #[repr(i32)]
+    pub enum MemHandleType {
+        /// A number of the runtime.
+        NONE = 0,
+        /// A file descriptor.
+        POSIX = 2,
     }
 }
 
-impl core::fmt::Debug for DrvMemHandle {
-    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        write!(formatter, "DrvMemHandle({:#x})", self.0)
+tenon::numbers! {
+    /// Type of a physical allocation.
+    #[repr(i32)]
+    pub enum MemAllocationType {
+        /// Pinned: the pages are not moved.
+        PINNED = 0,
     }
 }
 
-/// The handle type for sharing physical memory with other processes.
-///
-/// Numbers without a name are valid too, because a newer host may know more values.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(transparent)]
-pub struct MemHandleType(pub i32);
-
-impl MemHandleType {
-    /// A number of the runtime.
-    pub const NONE: Self = Self(0);
-
-    /// A file descriptor.
-    pub const POSIX: Self = Self(2);
-
-    /// Returns its name in the spec, if it has one.
-    pub const fn name(self) -> Option<&'static str> {
-        match self.0 {
-            0 => Some("none"),
-            2 => Some("posix"),
-            _ => None,
-        }
+tenon::numbers! {
+    /// Type of granularity.
+    #[repr(i32)]
+    pub enum MemGranularityOptions {
+        /// The smallest granularity.
+        MINIMUM = 0,
+        /// The granularity for best performance.
+        RECOMMENDED = 1,
+        /// No granularity.
+        UNDEF = 65535,
     }
 }
 
-impl core::fmt::Debug for MemHandleType {
-    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        match self.name() {
-            Some(name) => formatter.write_str(name),
-            None => write!(formatter, "MemHandleType({})", self.0),
-        }
-    }
-}
-
-/// Type of a physical allocation.
-///
-/// Numbers without a name are valid too, because a newer host may know more values.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(transparent)]
-pub struct MemAllocationType(pub i32);
-
-impl MemAllocationType {
-    /// Pinned: the pages are not moved.
-    pub const PINNED: Self = Self(0);
-
-    /// Returns its name in the spec, if it has one.
-    pub const fn name(self) -> Option<&'static str> {
-        match self.0 {
-            0 => Some("pinned"),
-            _ => None,
-        }
-    }
-}
-
-impl core::fmt::Debug for MemAllocationType {
-    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        match self.name() {
-            Some(name) => formatter.write_str(name),
-            None => write!(formatter, "MemAllocationType({})", self.0),
-        }
-    }
-}
-
-/// Type of granularity.
-///
-/// Numbers without a name are valid too, because a newer host may know more values.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(transparent)]
-pub struct MemGranularityOptions(pub i32);
-
-impl MemGranularityOptions {
-    /// The smallest granularity.
-    pub const MINIMUM: Self = Self(0);
-
-    /// The granularity for best performance.
-    pub const RECOMMENDED: Self = Self(1);
-
-    /// No granularity.
-    pub const UNDEF: Self = Self(65535);
-
-    /// Returns its name in the spec, if it has one.
-    pub const fn name(self) -> Option<&'static str> {
-        match self.0 {
-            0 => Some("minimum"),
-            1 => Some("recommended"),
-            65535 => Some("undef"),
-            _ => None,
-        }
-    }
-}
-
-impl core::fmt::Debug for MemGranularityOptions {
-    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        match self.name() {
-            Some(name) => formatter.write_str(name),
-            None => write!(formatter, "MemGranularityOptions({})", self.0),
-        }
-    }
-}
-
-/// Access rights to mapped memory.
-///
-/// Numbers without a name are valid too, because a newer host may know more values.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(transparent)]
-pub struct MemAccessFlags(pub i32);
-
-impl MemAccessFlags {
-    /// No access.
-    pub const NONE: Self = Self(0);
-
-    /// Read access.
-    pub const READ: Self = Self(1);
-
-    /// Read and write access.
-    pub const READWRITE: Self = Self(3);
-
-    /// Returns its name in the spec, if it has one.
-    pub const fn name(self) -> Option<&'static str> {
-        match self.0 {
-            0 => Some("none"),
-            1 => Some("read"),
-            3 => Some("readwrite"),
-            _ => None,
-        }
-    }
-}
-
-impl core::fmt::Debug for MemAccessFlags {
-    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        match self.name() {
-            Some(name) => formatter.write_str(name),
-            None => write!(formatter, "MemAccessFlags({})", self.0),
-        }
+tenon::numbers! {
+    /// Access rights to mapped memory.
+    #[repr(i32)]
+    pub enum MemAccessFlags {
+        /// No access.
+        NONE = 0,
+        /// Read access.
+        READ = 1,
+        /// Read and write access.
+        READWRITE = 3,
     }
 }
 

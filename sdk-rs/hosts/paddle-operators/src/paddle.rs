@@ -3,7 +3,7 @@
 #[allow(unused_imports, reason = "its names may only be used in a macro that is not expanded")]
 pub(crate) use super::device;
 use core::ffi::{c_char, c_void};
-use core::{mem, ptr};
+use core::mem;
 
 /// A status with a message.
 pub type Error = tenon::Error<device::Status>;
@@ -11,300 +11,84 @@ pub type Error = tenon::Error<device::Status>;
 /// The result of a function of this interface.
 pub type Result<T> = core::result::Result<T, Error>;
 
-/// A kernel that is being registered; valid only during the call of its `ArgsDefFn`.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(transparent)]
-pub struct Kernel(usize);
-
-impl Kernel {
-    /// The null handle, which no function accepts as live.
-    pub const NULL: Self = Self(0);
-
-    /// Makes a handle from the number that the implementation chose for it.
-    pub const fn from_addr(addr: usize) -> Self {
-        Self(addr)
-    }
-
-    /// Returns the number of the handle.
-    pub const fn addr(self) -> usize {
-        self.0
-    }
-
-    /// Returns true if it is the null handle.
-    pub const fn is_null(self) -> bool {
-        self.0 == 0
-    }
-
-    /// Makes a handle from a pointer of the ABI.
-    pub fn from_raw(raw: *mut ffi::PD_Kernel) -> Self {
-        Self(raw.expose_provenance())
-    }
-
-    /// Returns the pointer of the ABI.
-    pub fn as_raw(self) -> *mut ffi::PD_Kernel {
-        ptr::with_exposed_provenance_mut(self.0)
-    }
+tenon::handle! {
+    /// A kernel that is being registered; valid only during the call of its `ArgsDefFn`.
+    pub struct Kernel(*mut ffi::PD_Kernel);
 }
 
-impl core::fmt::Debug for Kernel {
-    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        write!(formatter, "Kernel({:#x})", self.0)
-    }
+tenon::handle! {
+    /// The device type, data type and layout of a registered kernel.
+    pub struct KernelKey(*mut ffi::PD_KernelKey);
 }
 
-/// The device type, data type and layout of a registered kernel.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(transparent)]
-pub struct KernelKey(usize);
-
-impl KernelKey {
-    /// The null handle, which no function accepts as live.
-    pub const NULL: Self = Self(0);
-
-    /// Makes a handle from the number that the implementation chose for it.
-    pub const fn from_addr(addr: usize) -> Self {
-        Self(addr)
-    }
-
-    /// Returns the number of the handle.
-    pub const fn addr(self) -> usize {
-        self.0
-    }
-
-    /// Returns true if it is the null handle.
-    pub const fn is_null(self) -> bool {
-        self.0 == 0
-    }
-
-    /// Makes a handle from a pointer of the ABI.
-    pub fn from_raw(raw: *mut ffi::PD_KernelKey) -> Self {
-        Self(raw.expose_provenance())
-    }
-
-    /// Returns the pointer of the ABI.
-    pub fn as_raw(self) -> *mut ffi::PD_KernelKey {
-        ptr::with_exposed_provenance_mut(self.0)
-    }
+tenon::handle! {
+    /// The argument definitions of a kernel: data types and layouts of its inputs and outputs.
+    pub struct KernelArgsDef(*mut ffi::PD_KernelArgsDef);
 }
 
-impl core::fmt::Debug for KernelKey {
-    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        write!(formatter, "KernelKey({:#x})", self.0)
-    }
+tenon::handle! {
+    /// The definition of one input or output of a kernel: its data type and layout.
+    pub struct TensorArgDef(*mut ffi::PD_TensorArgDef);
 }
 
-/// The argument definitions of a kernel: data types and layouts of its inputs and outputs.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(transparent)]
-pub struct KernelArgsDef(usize);
-
-impl KernelArgsDef {
-    /// The null handle, which no function accepts as live.
-    pub const NULL: Self = Self(0);
-
-    /// Makes a handle from the number that the implementation chose for it.
-    pub const fn from_addr(addr: usize) -> Self {
-        Self(addr)
-    }
-
-    /// Returns the number of the handle.
-    pub const fn addr(self) -> usize {
-        self.0
-    }
-
-    /// Returns true if it is the null handle.
-    pub const fn is_null(self) -> bool {
-        self.0 == 0
-    }
-
-    /// Makes a handle from a pointer of the ABI.
-    pub fn from_raw(raw: *mut ffi::PD_KernelArgsDef) -> Self {
-        Self(raw.expose_provenance())
-    }
-
-    /// Returns the pointer of the ABI.
-    pub fn as_raw(self) -> *mut ffi::PD_KernelArgsDef {
-        ptr::with_exposed_provenance_mut(self.0)
-    }
-}
-
-impl core::fmt::Debug for KernelArgsDef {
-    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        write!(formatter, "KernelArgsDef({:#x})", self.0)
-    }
-}
-
-/// The definition of one input or output of a kernel: its data type and layout.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(transparent)]
-pub struct TensorArgDef(usize);
-
-impl TensorArgDef {
-    /// The null handle, which no function accepts as live.
-    pub const NULL: Self = Self(0);
-
-    /// Makes a handle from the number that the implementation chose for it.
-    pub const fn from_addr(addr: usize) -> Self {
-        Self(addr)
-    }
-
-    /// Returns the number of the handle.
-    pub const fn addr(self) -> usize {
-        self.0
-    }
-
-    /// Returns true if it is the null handle.
-    pub const fn is_null(self) -> bool {
-        self.0 == 0
-    }
-
-    /// Makes a handle from a pointer of the ABI.
-    pub fn from_raw(raw: *mut ffi::PD_TensorArgDef) -> Self {
-        Self(raw.expose_provenance())
-    }
-
-    /// Returns the pointer of the ABI.
-    pub fn as_raw(self) -> *mut ffi::PD_TensorArgDef {
-        ptr::with_exposed_provenance_mut(self.0)
-    }
-}
-
-impl core::fmt::Debug for TensorArgDef {
-    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        write!(formatter, "TensorArgDef({:#x})", self.0)
-    }
-}
-
-/// Kind of one argument of a kernel.
-///
-/// Numbers without a name are valid too, because a newer host may know more values.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(transparent)]
-pub struct KernelArgument(pub i32);
-
-impl KernelArgument {
-    /// The device context.
-    pub const CONTEXT: Self = Self(0);
-
-    /// One tensor.
-    pub const TENSOR: Self = Self(1);
-
-    /// A boolean.
-    pub const BOOL: Self = Self(2);
-
-    /// A `bfloat16`; always refused.
-    pub const BFLOAT16: Self = Self(3);
-
-    /// A `float16`; always refused.
-    pub const FLOAT16: Self = Self(4);
-
-    /// A `float`.
-    pub const FLOAT32: Self = Self(5);
-
-    /// A `double`.
-    pub const FLOAT64: Self = Self(6);
-
-    /// A 32-bit integer.
-    pub const INT32: Self = Self(7);
-
-    /// A 64-bit integer.
-    pub const INT64: Self = Self(8);
-
-    /// A string.
-    pub const STRING: Self = Self(9);
-
-    /// A number of any data type.
-    pub const SCALAR: Self = Self(10);
-
-    /// A list of integers.
-    pub const INT_ARRAY: Self = Self(11);
-
-    /// A data type.
-    pub const DATA_TYPE: Self = Self(12);
-
-    /// A layout.
-    pub const DATA_LAYOUT: Self = Self(13);
-
-    /// The location of a tensor.
-    pub const PLACE: Self = Self(14);
-
-    /// A list of booleans.
-    pub const LIST_BOOL: Self = Self(15);
-
-    /// A list of 32-bit integers.
-    pub const LIST_INT32: Self = Self(16);
-
-    /// A list of 64-bit integers.
-    pub const LIST_INT64: Self = Self(17);
-
-    /// A list of `bfloat16`; always refused.
-    pub const LIST_BFLOAT16: Self = Self(18);
-
-    /// A list of `float16`; always refused.
-    pub const LIST_FLOAT16: Self = Self(19);
-
-    /// A list of `float`.
-    pub const LIST_FLOAT32: Self = Self(20);
-
-    /// A list of `double`.
-    pub const LIST_FLOAT64: Self = Self(21);
-
-    /// A list of strings.
-    pub const LIST_STRING: Self = Self(22);
-
-    /// A list of `scalar`.
-    pub const LIST_SCALAR: Self = Self(23);
-
-    /// An optional tensor.
-    pub const OPTIONAL_TENSOR: Self = Self(24);
-
-    /// A list of tensors.
-    pub const LIST_TENSOR: Self = Self(25);
-
-    /// An optional list of tensors.
-    pub const OPTIONAL_MULTI_TENSOR: Self = Self(26);
-
-    /// Returns its name in the spec, if it has one.
-    pub const fn name(self) -> Option<&'static str> {
-        match self.0 {
-            0 => Some("context"),
-            1 => Some("tensor"),
-            2 => Some("bool"),
-            3 => Some("bfloat16"),
-            4 => Some("float16"),
-            5 => Some("float32"),
-            6 => Some("float64"),
-            7 => Some("int32"),
-            8 => Some("int64"),
-            9 => Some("string"),
-            10 => Some("scalar"),
-            11 => Some("int_array"),
-            12 => Some("data_type"),
-            13 => Some("data_layout"),
-            14 => Some("place"),
-            15 => Some("list_bool"),
-            16 => Some("list_int32"),
-            17 => Some("list_int64"),
-            18 => Some("list_bfloat16"),
-            19 => Some("list_float16"),
-            20 => Some("list_float32"),
-            21 => Some("list_float64"),
-            22 => Some("list_string"),
-            23 => Some("list_scalar"),
-            24 => Some("optional_tensor"),
-            25 => Some("list_tensor"),
-            26 => Some("optional_multi_tensor"),
-            _ => None,
-        }
-    }
-}
-
-impl core::fmt::Debug for KernelArgument {
-    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        match self.name() {
-            Some(name) => formatter.write_str(name),
-            None => write!(formatter, "KernelArgument({})", self.0),
-        }
+tenon::numbers! {
+    /// Kind of one argument of a kernel.
+    #[repr(i32)]
+    pub enum KernelArgument {
+        /// The device context.
+        CONTEXT = 0,
+        /// One tensor.
+        TENSOR = 1,
+        /// A boolean.
+        BOOL = 2,
+        /// A `bfloat16`; always refused.
+        BFLOAT16 = 3,
+        /// A `float16`; always refused.
+        FLOAT16 = 4,
+        /// A `float`.
+        FLOAT32 = 5,
+        /// A `double`.
+        FLOAT64 = 6,
+        /// A 32-bit integer.
+        INT32 = 7,
+        /// A 64-bit integer.
+        INT64 = 8,
+        /// A string.
+        STRING = 9,
+        /// A number of any data type.
+        SCALAR = 10,
+        /// A list of integers.
+        INT_ARRAY = 11,
+        /// A data type.
+        DATA_TYPE = 12,
+        /// A layout.
+        DATA_LAYOUT = 13,
+        /// The location of a tensor.
+        PLACE = 14,
+        /// A list of booleans.
+        LIST_BOOL = 15,
+        /// A list of 32-bit integers.
+        LIST_INT32 = 16,
+        /// A list of 64-bit integers.
+        LIST_INT64 = 17,
+        /// A list of `bfloat16`; always refused.
+        LIST_BFLOAT16 = 18,
+        /// A list of `float16`; always refused.
+        LIST_FLOAT16 = 19,
+        /// A list of `float`.
+        LIST_FLOAT32 = 20,
+        /// A list of `double`.
+        LIST_FLOAT64 = 21,
+        /// A list of strings.
+        LIST_STRING = 22,
+        /// A list of `scalar`.
+        LIST_SCALAR = 23,
+        /// An optional tensor.
+        OPTIONAL_TENSOR = 24,
+        /// A list of tensors.
+        LIST_TENSOR = 25,
+        /// An optional list of tensors.
+        OPTIONAL_MULTI_TENSOR = 26,
     }
 }
 
@@ -389,332 +173,47 @@ impl InferShapeFn {
     }
 }
 
-/// The arguments of one call of a kernel; valid only during the call.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(transparent)]
-pub struct KernelContext(usize);
-
-impl KernelContext {
-    /// The null handle, which no function accepts as live.
-    pub const NULL: Self = Self(0);
-
-    /// Makes a handle from the number that the implementation chose for it.
-    pub const fn from_addr(addr: usize) -> Self {
-        Self(addr)
-    }
-
-    /// Returns the number of the handle.
-    pub const fn addr(self) -> usize {
-        self.0
-    }
-
-    /// Returns true if it is the null handle.
-    pub const fn is_null(self) -> bool {
-        self.0 == 0
-    }
-
-    /// Makes a handle from a pointer of the ABI.
-    pub fn from_raw(raw: *mut ffi::PD_KernelContext) -> Self {
-        Self(raw.expose_provenance())
-    }
-
-    /// Returns the pointer of the ABI.
-    pub fn as_raw(self) -> *mut ffi::PD_KernelContext {
-        ptr::with_exposed_provenance_mut(self.0)
-    }
+tenon::handle! {
+    /// The arguments of one call of a kernel; valid only during the call.
+    pub struct KernelContext(*mut ffi::PD_KernelContext);
 }
 
-impl core::fmt::Debug for KernelContext {
-    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        write!(formatter, "KernelContext({:#x})", self.0)
-    }
+tenon::handle! {
+    /// The descriptions of the arguments of one call of an operator; valid only during the call.
+    pub struct InferMetaContext(*mut ffi::PD_InferMetaContext);
 }
 
-/// The descriptions of the arguments of one call of an operator; valid only during the call.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(transparent)]
-pub struct InferMetaContext(usize);
-
-impl InferMetaContext {
-    /// The null handle, which no function accepts as live.
-    pub const NULL: Self = Self(0);
-
-    /// Makes a handle from the number that the implementation chose for it.
-    pub const fn from_addr(addr: usize) -> Self {
-        Self(addr)
-    }
-
-    /// Returns the number of the handle.
-    pub const fn addr(self) -> usize {
-        self.0
-    }
-
-    /// Returns true if it is the null handle.
-    pub const fn is_null(self) -> bool {
-        self.0 == 0
-    }
-
-    /// Makes a handle from a pointer of the ABI.
-    pub fn from_raw(raw: *mut ffi::PD_InferMetaContext) -> Self {
-        Self(raw.expose_provenance())
-    }
-
-    /// Returns the pointer of the ABI.
-    pub fn as_raw(self) -> *mut ffi::PD_InferMetaContext {
-        ptr::with_exposed_provenance_mut(self.0)
-    }
+tenon::handle! {
+    /// A dense tensor, in the memory of the host or of a device.
+    #[null("an optional tensor that was not given")]
+    pub struct Tensor(*mut ffi::PD_Tensor);
 }
 
-impl core::fmt::Debug for InferMetaContext {
-    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        write!(formatter, "InferMetaContext({:#x})", self.0)
-    }
+tenon::handle! {
+    /// The description of a tensor, without its elements.
+    #[null("an output that is not wanted")]
+    pub struct MetaTensor(*mut ffi::PD_MetaTensor);
 }
 
-/// A dense tensor, in the memory of the host or of a device.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(transparent)]
-pub struct Tensor(usize);
-
-impl Tensor {
-    /// The null handle: an optional tensor that was not given.
-    pub const NULL: Self = Self(0);
-
-    /// Makes a handle from the number that the implementation chose for it.
-    pub const fn from_addr(addr: usize) -> Self {
-        Self(addr)
-    }
-
-    /// Returns the number of the handle.
-    pub const fn addr(self) -> usize {
-        self.0
-    }
-
-    /// Returns true if it is the null handle.
-    pub const fn is_null(self) -> bool {
-        self.0 == 0
-    }
-
-    /// Makes a handle from a pointer of the ABI.
-    pub fn from_raw(raw: *mut ffi::PD_Tensor) -> Self {
-        Self(raw.expose_provenance())
-    }
-
-    /// Returns the pointer of the ABI.
-    pub fn as_raw(self) -> *mut ffi::PD_Tensor {
-        ptr::with_exposed_provenance_mut(self.0)
-    }
+tenon::handle! {
+    /// A number whose data type only Paddle knows.
+    pub struct Scalar(*mut ffi::PD_Scalar);
 }
 
-impl core::fmt::Debug for Tensor {
-    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        write!(formatter, "Tensor({:#x})", self.0)
-    }
+tenon::handle! {
+    /// A list of 64-bit integers, such as a shape or a list of axes.
+    pub struct IntArray(*mut ffi::PD_IntArray);
 }
 
-/// The description of a tensor, without its elements.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(transparent)]
-pub struct MetaTensor(usize);
-
-impl MetaTensor {
-    /// The null handle: an output that is not wanted.
-    pub const NULL: Self = Self(0);
-
-    /// Makes a handle from the number that the implementation chose for it.
-    pub const fn from_addr(addr: usize) -> Self {
-        Self(addr)
-    }
-
-    /// Returns the number of the handle.
-    pub const fn addr(self) -> usize {
-        self.0
-    }
-
-    /// Returns true if it is the null handle.
-    pub const fn is_null(self) -> bool {
-        self.0 == 0
-    }
-
-    /// Makes a handle from a pointer of the ABI.
-    pub fn from_raw(raw: *mut ffi::PD_MetaTensor) -> Self {
-        Self(raw.expose_provenance())
-    }
-
-    /// Returns the pointer of the ABI.
-    pub fn as_raw(self) -> *mut ffi::PD_MetaTensor {
-        ptr::with_exposed_provenance_mut(self.0)
-    }
+tenon::handle! {
+    /// The location of a tensor: the host or one device.
+    pub struct KernelPlace(*mut ffi::PD_Place);
 }
 
-impl core::fmt::Debug for MetaTensor {
-    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        write!(formatter, "MetaTensor({:#x})", self.0)
-    }
-}
-
-/// A number whose data type only Paddle knows.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(transparent)]
-pub struct Scalar(usize);
-
-impl Scalar {
-    /// The null handle, which no function accepts as live.
-    pub const NULL: Self = Self(0);
-
-    /// Makes a handle from the number that the implementation chose for it.
-    pub const fn from_addr(addr: usize) -> Self {
-        Self(addr)
-    }
-
-    /// Returns the number of the handle.
-    pub const fn addr(self) -> usize {
-        self.0
-    }
-
-    /// Returns true if it is the null handle.
-    pub const fn is_null(self) -> bool {
-        self.0 == 0
-    }
-
-    /// Makes a handle from a pointer of the ABI.
-    pub fn from_raw(raw: *mut ffi::PD_Scalar) -> Self {
-        Self(raw.expose_provenance())
-    }
-
-    /// Returns the pointer of the ABI.
-    pub fn as_raw(self) -> *mut ffi::PD_Scalar {
-        ptr::with_exposed_provenance_mut(self.0)
-    }
-}
-
-impl core::fmt::Debug for Scalar {
-    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        write!(formatter, "Scalar({:#x})", self.0)
-    }
-}
-
-/// A list of 64-bit integers, such as a shape or a list of axes.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(transparent)]
-pub struct IntArray(usize);
-
-impl IntArray {
-    /// The null handle, which no function accepts as live.
-    pub const NULL: Self = Self(0);
-
-    /// Makes a handle from the number that the implementation chose for it.
-    pub const fn from_addr(addr: usize) -> Self {
-        Self(addr)
-    }
-
-    /// Returns the number of the handle.
-    pub const fn addr(self) -> usize {
-        self.0
-    }
-
-    /// Returns true if it is the null handle.
-    pub const fn is_null(self) -> bool {
-        self.0 == 0
-    }
-
-    /// Makes a handle from a pointer of the ABI.
-    pub fn from_raw(raw: *mut ffi::PD_IntArray) -> Self {
-        Self(raw.expose_provenance())
-    }
-
-    /// Returns the pointer of the ABI.
-    pub fn as_raw(self) -> *mut ffi::PD_IntArray {
-        ptr::with_exposed_provenance_mut(self.0)
-    }
-}
-
-impl core::fmt::Debug for IntArray {
-    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        write!(formatter, "IntArray({:#x})", self.0)
-    }
-}
-
-/// The location of a tensor: the host or one device.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(transparent)]
-pub struct KernelPlace(usize);
-
-impl KernelPlace {
-    /// The null handle, which no function accepts as live.
-    pub const NULL: Self = Self(0);
-
-    /// Makes a handle from the number that the implementation chose for it.
-    pub const fn from_addr(addr: usize) -> Self {
-        Self(addr)
-    }
-
-    /// Returns the number of the handle.
-    pub const fn addr(self) -> usize {
-        self.0
-    }
-
-    /// Returns true if it is the null handle.
-    pub const fn is_null(self) -> bool {
-        self.0 == 0
-    }
-
-    /// Makes a handle from a pointer of the ABI.
-    pub fn from_raw(raw: *mut ffi::PD_Place) -> Self {
-        Self(raw.expose_provenance())
-    }
-
-    /// Returns the pointer of the ABI.
-    pub fn as_raw(self) -> *mut ffi::PD_Place {
-        ptr::with_exposed_provenance_mut(self.0)
-    }
-}
-
-impl core::fmt::Debug for KernelPlace {
-    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        write!(formatter, "KernelPlace({:#x})", self.0)
-    }
-}
-
-/// The device context of a kernel: stream, allocator and random numbers.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(transparent)]
-pub struct DeviceContext(usize);
-
-impl DeviceContext {
-    /// The null handle: the host, in `device_context_allocate_tensor`.
-    pub const NULL: Self = Self(0);
-
-    /// Makes a handle from the number that the implementation chose for it.
-    pub const fn from_addr(addr: usize) -> Self {
-        Self(addr)
-    }
-
-    /// Returns the number of the handle.
-    pub const fn addr(self) -> usize {
-        self.0
-    }
-
-    /// Returns true if it is the null handle.
-    pub const fn is_null(self) -> bool {
-        self.0 == 0
-    }
-
-    /// Makes a handle from a pointer of the ABI.
-    pub fn from_raw(raw: *mut ffi::PD_DeviceContext) -> Self {
-        Self(raw.expose_provenance())
-    }
-
-    /// Returns the pointer of the ABI.
-    pub fn as_raw(self) -> *mut ffi::PD_DeviceContext {
-        ptr::with_exposed_provenance_mut(self.0)
-    }
-}
-
-impl core::fmt::Debug for DeviceContext {
-    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        write!(formatter, "DeviceContext({:#x})", self.0)
-    }
+tenon::handle! {
+    /// The device context of a kernel: stream, allocator and random numbers.
+    #[null("the host, in `device_context_allocate_tensor`")]
+    pub struct DeviceContext(*mut ffi::PD_DeviceContext);
 }
 
 /// An array and its length.

@@ -74,7 +74,7 @@ fn needs_blank_line(last: &str, line: &str) -> bool {
     let follows_block = (before == "}" || before.ends_with("{}")) && margin == last_margin;
     let follows_docs = before.ends_with(';')
         && margin == last_margin
-        && (code.starts_with("///") || code.starts_with("impl"))
+        && ["///", "impl", list::MARKER].iter().any(|start| code.starts_with(start))
         && !before.starts_with("//");
     let ends_use = before.starts_with("use ") && before.ends_with(';') || last == "};";
     let follows_use = ends_use && !code.starts_with("use ");

@@ -5,6 +5,8 @@ use std::collections::{BTreeSet, HashSet};
 use proc_macro2::{Delimiter, Spacing, TokenStream, TokenTree};
 use quote::{format_ident, quote};
 
+use super::list;
+
 /// The names that some code uses.
 #[derive(Default)]
 pub struct Used {
@@ -92,11 +94,15 @@ pub fn defined(module: &TokenStream, names: &mut BTreeSet<String>) {
     const ITEMS: [&str; 9] = ["const", "enum", "fn", "mod", "static", "struct", "trait", "type", "union"];
     let (mut is_item, mut imported) = (false, None);
     let mut is_pointer = false;
-    for token in module.clone() {
+    let tokens: Vec<TokenTree> = module.clone().into_iter().collect();
+    for (index, token) in tokens.iter().enumerate() {
+        if let Some(types) = list::types(&tokens[index..]) {
+            defined(&types, names);
+        }
         // In `*const Type` nothing is defined.
         let was_pointer = std::mem::replace(
             &mut is_pointer,
-            matches!(&token, TokenTree::Punct(star) if star.as_char() == '*'),
+            matches!(token, TokenTree::Punct(star) if star.as_char() == '*'),
         );
         let word = match token {
             TokenTree::Ident(word) => word.to_string(),
@@ -151,9 +157,13 @@ mod tests {
             impl Trait for Type {}
             pub struct Handle(usize);
             type Pointer = *const other::Type;
+            #[__list(tenon::handle)]
+            { pub struct Stream(*mut other::Stream); }
+            #[__list(tenon::calls)]
+            { trait Device { fn call(); } }
         };
         let mut names = BTreeSet::new();
         defined(&module, &mut names);
-        assert_eq!(names.into_iter().collect::<Vec<_>>(), ["Handle", "Pointer", "call", "device"]);
+        assert_eq!(names.into_iter().collect::<Vec<_>>(), ["Handle", "Pointer", "Stream", "call", "device"]);
     }
 }

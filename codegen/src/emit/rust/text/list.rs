@@ -39,6 +39,9 @@ fn named(attribute: TokenStream) -> Option<TokenStream> {
     }
 }
 
+/// The first words of the marker of a printed list.
+pub const MARKER: &str = "#[__list(";
+
 /// The line behind the marker of a printed list.
 const MODULE: &str = "mod __list {";
 
@@ -55,14 +58,20 @@ pub fn first(tokens: &[TokenTree]) -> Option<(String, TokenStream, usize)> {
     }
 }
 
+/// Returns the items of the list that begins here if its macro defines each of them as a type of this name.
+pub fn types(tokens: &[TokenTree]) -> Option<TokenStream> {
+    let (name, items, _) = first(tokens)?;
+    matches!(name.as_str(), "tenon::handle" | "tenon::numbers").then_some(items)
+}
+
 /// Returns the first lines of a printed list: a module, which formatters know.
 pub fn open(name: &str) -> String {
-    format!("#[__list({name})]\n{MODULE}")
+    format!("{MARKER}{name})]\n{MODULE}")
 }
 
 /// Returns the line of the call of a macro if `line` and the one after it open a printed list.
 pub fn called<'a>(line: &str, next: &mut impl Iterator<Item = &'a str>) -> Option<String> {
-    let name = line.trim_start().strip_prefix("#[__list(")?.strip_suffix(")]")?;
+    let name = line.trim_start().strip_prefix(MARKER)?.strip_suffix(")]")?;
     next.next().map(|line| line.replace(MODULE, &format!("{name}! {{")))
 }
 

@@ -1,7 +1,7 @@
 //! Types of the Rust API: newtypes for handles, ids and enums.
 
 use super::callbacks;
-use proc_macro2::{Literal, TokenStream};
+use proc_macro2::{Ident, Literal, TokenStream};
 use quote::quote;
 
 use super::api_type::{is_by_pointer, scalar, type_path};
@@ -42,53 +42,11 @@ fn emit_type(context: Context, ty: &Type) -> TokenStream {
         TypeKind::Handle { object: Some(_), .. } => TokenStream::new(),
         TypeKind::Handle { null, .. } => {
             let c_name = names::symbol(&ty.c_name);
-            let null_doc = match null {
-                Some(meaning) => format!(" The null handle: {meaning}."),
-                None => " The null handle, which no function accepts as live.".to_owned(),
-            };
-            let debug = format!("{}({{:#x}})", ty.name.value);
+            let null = null.as_ref().map(|meaning| quote! { #[null(#meaning)] });
             let raw = if is_by_pointer(&ty.kind) { quote!(*mut ffi::#c_name) } else { quote!(ffi::#c_name) };
             quote! {
-                #doc
-                #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-                #[repr(transparent)]
-                pub struct #name(usize);
-
-                impl #name {
-                    #[doc = #null_doc]
-                    pub const NULL: Self = Self(0);
-
-                    /// Makes a handle from the number that the implementation chose for it.
-                    pub const fn from_addr(addr: usize) -> Self {
-                        Self(addr)
-                    }
-
-                    /// Returns the number of the handle.
-                    pub const fn addr(self) -> usize {
-                        self.0
-                    }
-
-                    /// Returns true if it is the null handle.
-                    pub const fn is_null(self) -> bool {
-                        self.0 == 0
-                    }
-
-                    /// Makes a handle from a pointer of the ABI.
-                    pub fn from_raw(raw: #raw) -> Self {
-                        Self(raw.expose_provenance())
-                    }
-
-                    /// Returns the pointer of the ABI.
-                    pub fn as_raw(self) -> #raw {
-                        ::core::ptr::with_exposed_provenance_mut(self.0)
-                    }
-                }
-
-                impl ::core::fmt::Debug for #name {
-                    fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-                        ::core::write!(formatter, #debug, self.0)
-                    }
-                }
+                #[__list(tenon::handle)]
+                { #doc #null pub struct #name(#raw); }
             }
         }
         TypeKind::Id { ty: inner, .. } => {
@@ -129,48 +87,29 @@ fn emit_enum(
         let name = names::constant(&value.name.value);
         let doc = doc(&value.summary, "");
         let number = Literal::i64_unsuffixed(value.value);
-        quote! { #doc pub const #name: Self = Self(#number); }
+        let alias = original(value, values).map(|original| quote! { #[alias(#original)] });
+        quote! { #doc #alias #name = #number }
     });
-    let known = values.iter().filter(|value| !value.alias).map(|value| {
-        let number = Literal::i64_unsuffixed(value.value);
-        let name = &value.name.value;
-        quote! { #number => ::core::option::Option::Some(#name), }
-    });
-    let debug = format!("{}({{}})", ty.name.value);
     let is_status = context.interface.status.is_some_and(|id| std::ptr::eq(context.spec_type(id), ty));
     let status = context.interface.status.filter(|_| is_status);
     let status = status.map(|id| status_code(context, id));
     quote! {
-        #type_doc
-        ///
-        /// Numbers without a name are valid too, because a newer host may know more values.
-        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        #[repr(transparent)]
-        pub struct #name(pub #integer);
-
-        impl #name {
-            #(#constants)*
-
-            /// Returns its name in the spec, if it has one.
-            pub const fn name(self) -> ::core::option::Option<&'static str> {
-                match self.0 {
-                    #(#known)*
-                    _ => ::core::option::Option::None,
-                }
-            }
-        }
-
-        impl ::core::fmt::Debug for #name {
-            fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-                match self.name() {
-                    ::core::option::Option::Some(name) => formatter.write_str(name),
-                    ::core::option::Option::None => ::core::write!(formatter, #debug, self.0),
-                }
-            }
+        #[__list(tenon::numbers)]
+        {
+            #type_doc
+            #[repr(#integer)]
+            pub enum #name { #(#constants,)* }
         }
 
         #status
     }
+}
+
+/// Returns the constant that an alias is another name of.
+fn original(alias: &EnumValue, values: &[EnumValue]) -> Option<Ident> {
+    let same = |value: &&EnumValue| !value.alias && value.value == alias.value;
+    let original = values.iter().filter(|_| alias.alias).find(same)?;
+    Some(names::constant(&original.name.value))
 }
 
 /// Emits the values of a status that the run-time library returns.

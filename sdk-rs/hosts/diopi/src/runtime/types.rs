@@ -2,97 +2,46 @@
 
 use super::ffi;
 use core::ffi::c_char;
-use core::ptr;
 
-/// The error code of a call; 0 is success.
-///
-/// The codes from 3 to 11 are from the older form, in which a library registers its device functions: the test
-/// suite returns them if a function was not registered.
-///
-/// Numbers without a name are valid too, because a newer host may know more values.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(transparent)]
-pub struct DiopiError(pub i32);
-
-impl DiopiError {
-    /// Success.
-    pub const SUCCESS: Self = Self(0);
-
-    /// The call failed; `diopiGetLastErrorString` returns the reason.
-    pub const ERROR_OCCURRED: Self = Self(1);
-
-    /// The library or the host is not initialised.
-    pub const NOT_INITED: Self = Self(2);
-
-    /// No function that creates streams was registered.
-    pub const NO_REGISTERED_STREAM_CREATE_FUNCTION: Self = Self(3);
-
-    /// No function that destroys streams was registered.
-    pub const NO_REGISTERED_STREAM_DESTROY_FUNCTION: Self = Self(4);
-
-    /// No function that waits for streams was registered.
-    pub const NO_REGISTERED_STREAM_SYNC_FUNCTION: Self = Self(5);
-
-    /// No function that allocates device memory was registered.
-    pub const NO_REGISTERED_DEVICE_MEMORY_MALLOC_FUNCTION: Self = Self(6);
-
-    /// No function that frees device memory was registered.
-    pub const NO_REGISTERED_DEVICE_MEMORY_FREE_FUNCTION: Self = Self(7);
-
-    /// No function that copies within a device was registered.
-    pub const NO_REGISTERED_COPY_D2D_FUNCTION: Self = Self(8);
-
-    /// No function that copies from a device to the host was registered.
-    pub const NO_REGISTERED_COPY_D2H_FUNCTION: Self = Self(9);
-
-    /// No function that copies from the host to a device was registered.
-    pub const NO_REGISTERED_COPY_H2D_FUNCTION: Self = Self(10);
-
-    /// No function that returns the last message was registered.
-    pub const NO_REGISTERED_GET_LAST_ERROR_FUNCTION: Self = Self(11);
-
-    /// The operator does not take tensors with five dimensions.
-    pub const FIVE_D_NOT_SUPPORTED: Self = Self(12);
-
-    /// The operator is not implemented for these arguments. Test suites count it as an expected failure.
-    pub const NO_IMPLEMENT: Self = Self(13);
-
-    /// The host is to run the operator on the CPU.
-    pub const FORCE_FALLBACK_TO_CPU: Self = Self(14);
-
-    /// The operator does not take this data type. Test suites count it as a failure; return `no_implement`.
-    pub const DTYPE_NOT_SUPPORTED: Self = Self(1000);
-
-    /// Returns its name in the spec, if it has one.
-    pub const fn name(self) -> Option<&'static str> {
-        match self.0 {
-            0 => Some("success"),
-            1 => Some("error_occurred"),
-            2 => Some("not_inited"),
-            3 => Some("no_registered_stream_create_function"),
-            4 => Some("no_registered_stream_destroy_function"),
-            5 => Some("no_registered_stream_sync_function"),
-            6 => Some("no_registered_device_memory_malloc_function"),
-            7 => Some("no_registered_device_memory_free_function"),
-            8 => Some("no_registered_copy_d2d_function"),
-            9 => Some("no_registered_copy_d2h_function"),
-            10 => Some("no_registered_copy_h2d_function"),
-            11 => Some("no_registered_get_last_error_function"),
-            12 => Some("five_d_not_supported"),
-            13 => Some("no_implement"),
-            14 => Some("force_fallback_to_cpu"),
-            1000 => Some("dtype_not_supported"),
-            _ => None,
-        }
-    }
-}
-
-impl core::fmt::Debug for DiopiError {
-    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        match self.name() {
-            Some(name) => formatter.write_str(name),
-            None => write!(formatter, "DiopiError({})", self.0),
-        }
+tenon::numbers! {
+    /// The error code of a call; 0 is success.
+    ///
+    /// The codes from 3 to 11 are from the older form, in which a library registers its device functions: the test
+    /// suite returns them if a function was not registered.
+    #[repr(i32)]
+    pub enum DiopiError {
+        /// Success.
+        SUCCESS = 0,
+        /// The call failed; `diopiGetLastErrorString` returns the reason.
+        ERROR_OCCURRED = 1,
+        /// The library or the host is not initialised.
+        NOT_INITED = 2,
+        /// No function that creates streams was registered.
+        NO_REGISTERED_STREAM_CREATE_FUNCTION = 3,
+        /// No function that destroys streams was registered.
+        NO_REGISTERED_STREAM_DESTROY_FUNCTION = 4,
+        /// No function that waits for streams was registered.
+        NO_REGISTERED_STREAM_SYNC_FUNCTION = 5,
+        /// No function that allocates device memory was registered.
+        NO_REGISTERED_DEVICE_MEMORY_MALLOC_FUNCTION = 6,
+        /// No function that frees device memory was registered.
+        NO_REGISTERED_DEVICE_MEMORY_FREE_FUNCTION = 7,
+        /// No function that copies within a device was registered.
+        NO_REGISTERED_COPY_D2D_FUNCTION = 8,
+        /// No function that copies from a device to the host was registered.
+        NO_REGISTERED_COPY_D2H_FUNCTION = 9,
+        /// No function that copies from the host to a device was registered.
+        NO_REGISTERED_COPY_H2D_FUNCTION = 10,
+        /// No function that returns the last message was registered.
+        NO_REGISTERED_GET_LAST_ERROR_FUNCTION = 11,
+        /// The operator does not take tensors with five dimensions.
+        FIVE_D_NOT_SUPPORTED = 12,
+        /// The operator is not implemented for these arguments. Test suites count it as an expected failure.
+        NO_IMPLEMENT = 13,
+        /// The host is to run the operator on the CPU.
+        FORCE_FALLBACK_TO_CPU = 14,
+        /// The operator does not take this data type. Test suites count it as a failure; return `no_implement`.
+        DTYPE_NOT_SUPPORTED = 1000,
     }
 }
 
@@ -106,260 +55,104 @@ impl ::tenon::StatusCode for DiopiError {
     }
 }
 
-/// The data type of elements.
-///
-/// Numbers without a name are valid too, because a newer host may know more values.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(transparent)]
-pub struct Dtype(pub i32);
-
-impl Dtype {
-    /// 8-bit integer.
-    pub const INT8: Self = Self(0);
-
-    /// 8-bit integer without a sign.
-    pub const UINT8: Self = Self(1);
-
-    /// 16-bit integer.
-    pub const INT16: Self = Self(2);
-
-    /// 16-bit integer without a sign.
-    pub const UINT16: Self = Self(3);
-
-    /// 32-bit integer.
-    pub const INT32: Self = Self(4);
-
-    /// 32-bit integer without a sign.
-    pub const UINT32: Self = Self(5);
-
-    /// 64-bit integer.
-    pub const INT64: Self = Self(6);
-
-    /// 64-bit integer without a sign.
-    pub const UINT64: Self = Self(7);
-
-    /// IEEE 754 half precision.
-    pub const FLOAT16: Self = Self(8);
-
-    /// IEEE 754 single precision.
-    pub const FLOAT32: Self = Self(9);
-
-    /// IEEE 754 double precision.
-    pub const FLOAT64: Self = Self(10);
-
-    /// Truth value, one byte.
-    pub const BOOLEAN: Self = Self(11);
-
-    /// The upper half of a `float32`.
-    pub const BFLOAT16: Self = Self(12);
-
-    /// A `float32` with 10 bits of mantissa in computations.
-    pub const TFLOAT32: Self = Self(13);
-
-    /// Two `float16`.
-    pub const COMPLEX32: Self = Self(14);
-
-    /// Two `float32`.
-    pub const COMPLEX64: Self = Self(15);
-
-    /// Two `float64`.
-    pub const COMPLEX128: Self = Self(16);
-
-    /// A type that the interface has no name for.
-    pub const UNSUPPORTED: Self = Self(255);
-
-    /// Returns its name in the spec, if it has one.
-    pub const fn name(self) -> Option<&'static str> {
-        match self.0 {
-            0 => Some("int8"),
-            1 => Some("uint8"),
-            2 => Some("int16"),
-            3 => Some("uint16"),
-            4 => Some("int32"),
-            5 => Some("uint32"),
-            6 => Some("int64"),
-            7 => Some("uint64"),
-            8 => Some("float16"),
-            9 => Some("float32"),
-            10 => Some("float64"),
-            11 => Some("boolean"),
-            12 => Some("bfloat16"),
-            13 => Some("tfloat32"),
-            14 => Some("complex32"),
-            15 => Some("complex64"),
-            16 => Some("complex128"),
-            255 => Some("unsupported"),
-            _ => None,
-        }
+tenon::numbers! {
+    /// The data type of elements.
+    #[repr(i32)]
+    pub enum Dtype {
+        /// 8-bit integer.
+        INT8 = 0,
+        /// 8-bit integer without a sign.
+        UINT8 = 1,
+        /// 16-bit integer.
+        INT16 = 2,
+        /// 16-bit integer without a sign.
+        UINT16 = 3,
+        /// 32-bit integer.
+        INT32 = 4,
+        /// 32-bit integer without a sign.
+        UINT32 = 5,
+        /// 64-bit integer.
+        INT64 = 6,
+        /// 64-bit integer without a sign.
+        UINT64 = 7,
+        /// IEEE 754 half precision.
+        FLOAT16 = 8,
+        /// IEEE 754 single precision.
+        FLOAT32 = 9,
+        /// IEEE 754 double precision.
+        FLOAT64 = 10,
+        /// Truth value, one byte.
+        BOOLEAN = 11,
+        /// The upper half of a `float32`.
+        BFLOAT16 = 12,
+        /// A `float32` with 10 bits of mantissa in computations.
+        TFLOAT32 = 13,
+        /// Two `float16`.
+        COMPLEX32 = 14,
+        /// Two `float32`.
+        COMPLEX64 = 15,
+        /// Two `float64`.
+        COMPLEX128 = 16,
+        /// A type that the interface has no name for.
+        UNSUPPORTED = 255,
     }
 }
 
-impl core::fmt::Debug for Dtype {
-    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        match self.name() {
-            Some(name) => formatter.write_str(name),
-            None => write!(formatter, "Dtype({})", self.0),
-        }
+tenon::numbers! {
+    /// The side that memory belongs to.
+    #[repr(i32)]
+    pub enum DeviceKind {
+        /// The host.
+        HOST = 0,
+        /// The device.
+        DEVICE = 1,
     }
 }
 
-/// The side that memory belongs to.
-///
-/// Numbers without a name are valid too, because a newer host may know more values.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(transparent)]
-pub struct DeviceKind(pub i32);
-
-impl DeviceKind {
-    /// The host.
-    pub const HOST: Self = Self(0);
-
-    /// The device.
-    pub const DEVICE: Self = Self(1);
-
-    /// Returns its name in the spec, if it has one.
-    pub const fn name(self) -> Option<&'static str> {
-        match self.0 {
-            0 => Some("host"),
-            1 => Some("device"),
-            _ => None,
-        }
+tenon::numbers! {
+    /// The order of a tensor's dimensions in memory.
+    #[repr(i32)]
+    pub enum MemoryFormat {
+        /// The last dimension is innermost.
+        CONTIGUOUS = 0,
+        /// Of images: the channels are innermost, NHWC.
+        CHANNELS_LAST = 1,
+        /// Of volumes: the channels are innermost, NDHWC.
+        CHANNELS_LAST3D = 2,
+        /// The format of the input.
+        PRESERVE = 3,
+        /// Of sequences: the channels are innermost, NLC.
+        CHANNELS_LAST1D = 4,
     }
 }
 
-impl core::fmt::Debug for DeviceKind {
-    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        match self.name() {
-            Some(name) => formatter.write_str(name),
-            None => write!(formatter, "DeviceKind({})", self.0),
-        }
+tenon::numbers! {
+    /// The reduction of the elements of a loss.
+    #[repr(i32)]
+    pub enum Reduction {
+        /// One value for each element.
+        NONE = 0,
+        /// The mean of all elements.
+        MEAN = 1,
+        /// The sum of all elements.
+        SUM = 2,
+        /// The number of reductions.
+        END = 3,
     }
 }
 
-/// The order of a tensor's dimensions in memory.
-///
-/// Numbers without a name are valid too, because a newer host may know more values.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(transparent)]
-pub struct MemoryFormat(pub i32);
-
-impl MemoryFormat {
-    /// The last dimension is innermost.
-    pub const CONTIGUOUS: Self = Self(0);
-
-    /// Of images: the channels are innermost, NHWC.
-    pub const CHANNELS_LAST: Self = Self(1);
-
-    /// Of volumes: the channels are innermost, NDHWC.
-    pub const CHANNELS_LAST3D: Self = Self(2);
-
-    /// The format of the input.
-    pub const PRESERVE: Self = Self(3);
-
-    /// Of sequences: the channels are innermost, NLC.
-    pub const CHANNELS_LAST1D: Self = Self(4);
-
-    /// Returns its name in the spec, if it has one.
-    pub const fn name(self) -> Option<&'static str> {
-        match self.0 {
-            0 => Some("contiguous"),
-            1 => Some("channels_last"),
-            2 => Some("channels_last3d"),
-            3 => Some("preserve"),
-            4 => Some("channels_last1d"),
-            _ => None,
-        }
-    }
-}
-
-impl core::fmt::Debug for MemoryFormat {
-    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        match self.name() {
-            Some(name) => formatter.write_str(name),
-            None => write!(formatter, "MemoryFormat({})", self.0),
-        }
-    }
-}
-
-/// The reduction of the elements of a loss.
-///
-/// Numbers without a name are valid too, because a newer host may know more values.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(transparent)]
-pub struct Reduction(pub i32);
-
-impl Reduction {
-    /// One value for each element.
-    pub const NONE: Self = Self(0);
-
-    /// The mean of all elements.
-    pub const MEAN: Self = Self(1);
-
-    /// The sum of all elements.
-    pub const SUM: Self = Self(2);
-
-    /// The number of reductions.
-    pub const END: Self = Self(3);
-
-    /// Returns its name in the spec, if it has one.
-    pub const fn name(self) -> Option<&'static str> {
-        match self.0 {
-            0 => Some("none"),
-            1 => Some("mean"),
-            2 => Some("sum"),
-            3 => Some("end"),
-            _ => None,
-        }
-    }
-}
-
-impl core::fmt::Debug for Reduction {
-    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        match self.name() {
-            Some(name) => formatter.write_str(name),
-            None => write!(formatter, "Reduction({})", self.0),
-        }
-    }
-}
-
-/// The rounding of a quotient.
-///
-/// Numbers without a name are valid too, because a newer host may know more values.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(transparent)]
-pub struct RoundMode(pub i32);
-
-impl RoundMode {
-    /// No rounding; the quotient of integers is a real number.
-    pub const NONE: Self = Self(0);
-
-    /// Towards zero.
-    pub const TRUNC: Self = Self(1);
-
-    /// Towards negative infinity.
-    pub const FLOOR: Self = Self(2);
-
-    /// The number of modes.
-    pub const END: Self = Self(3);
-
-    /// Returns its name in the spec, if it has one.
-    pub const fn name(self) -> Option<&'static str> {
-        match self.0 {
-            0 => Some("none"),
-            1 => Some("trunc"),
-            2 => Some("floor"),
-            3 => Some("end"),
-            _ => None,
-        }
-    }
-}
-
-impl core::fmt::Debug for RoundMode {
-    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        match self.name() {
-            Some(name) => formatter.write_str(name),
-            None => write!(formatter, "RoundMode({})", self.0),
-        }
+tenon::numbers! {
+    /// The rounding of a quotient.
+    #[repr(i32)]
+    pub enum RoundMode {
+        /// No rounding; the quotient of integers is a real number.
+        NONE = 0,
+        /// Towards zero.
+        TRUNC = 1,
+        /// Towards negative infinity.
+        FLOOR = 2,
+        /// The number of modes.
+        END = 3,
     }
 }
 
@@ -374,214 +167,34 @@ pub use ffi::diopiScalarValue_t as ScalarValue;
 /// A number and its data type.
 pub use ffi::diopiScalar_t as Scalar;
 
-/// The surroundings of a call; it has a stream and owns temporary tensors.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(transparent)]
-pub struct Context(usize);
-
-impl Context {
-    /// The null handle, which no function accepts as live.
-    pub const NULL: Self = Self(0);
-
-    /// Makes a handle from the number that the implementation chose for it.
-    pub const fn from_addr(addr: usize) -> Self {
-        Self(addr)
-    }
-
-    /// Returns the number of the handle.
-    pub const fn addr(self) -> usize {
-        self.0
-    }
-
-    /// Returns true if it is the null handle.
-    pub const fn is_null(self) -> bool {
-        self.0 == 0
-    }
-
-    /// Makes a handle from a pointer of the ABI.
-    pub fn from_raw(raw: ffi::diopiContextHandle_t) -> Self {
-        Self(raw.expose_provenance())
-    }
-
-    /// Returns the pointer of the ABI.
-    pub fn as_raw(self) -> ffi::diopiContextHandle_t {
-        ptr::with_exposed_provenance_mut(self.0)
-    }
+tenon::handle! {
+    /// The surroundings of a call; it has a stream and owns temporary tensors.
+    pub struct Context(ffi::diopiContextHandle_t);
 }
 
-impl core::fmt::Debug for Context {
-    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        write!(formatter, "Context({:#x})", self.0)
-    }
+tenon::handle! {
+    /// A tensor of the host.
+    ///
+    /// Its shape, strides and data type are set before the call, also those of an output. Elements may lie anywhere:
+    /// strides are in elements, a stride of 0 repeats an element, and a shape may be empty or contain 0.
+    pub struct Tensor(ffi::diopiTensorHandle_t);
 }
 
-/// A tensor of the host.
-///
-/// Its shape, strides and data type are set before the call, also those of an output. Elements may lie anywhere:
-/// strides are in elements, a stride of 0 repeats an element, and a shape may be empty or contain 0.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(transparent)]
-pub struct Tensor(usize);
-
-impl Tensor {
-    /// The null handle, which no function accepts as live.
-    pub const NULL: Self = Self(0);
-
-    /// Makes a handle from the number that the implementation chose for it.
-    pub const fn from_addr(addr: usize) -> Self {
-        Self(addr)
-    }
-
-    /// Returns the number of the handle.
-    pub const fn addr(self) -> usize {
-        self.0
-    }
-
-    /// Returns true if it is the null handle.
-    pub const fn is_null(self) -> bool {
-        self.0 == 0
-    }
-
-    /// Makes a handle from a pointer of the ABI.
-    pub fn from_raw(raw: ffi::diopiTensorHandle_t) -> Self {
-        Self(raw.expose_provenance())
-    }
-
-    /// Returns the pointer of the ABI.
-    pub fn as_raw(self) -> ffi::diopiTensorHandle_t {
-        ptr::with_exposed_provenance_mut(self.0)
-    }
+tenon::handle! {
+    /// A random number generator of the host.
+    pub struct Generator(ffi::diopiGeneratorHandle_t);
 }
 
-impl core::fmt::Debug for Tensor {
-    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        write!(formatter, "Tensor({:#x})", self.0)
-    }
+tenon::handle! {
+    /// A queue of the device; work in it runs in order.
+    pub struct Stream(ffi::diopiStreamHandle_t);
 }
 
-/// A random number generator of the host.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(transparent)]
-pub struct Generator(usize);
-
-impl Generator {
-    /// The null handle, which no function accepts as live.
-    pub const NULL: Self = Self(0);
-
-    /// Makes a handle from the number that the implementation chose for it.
-    pub const fn from_addr(addr: usize) -> Self {
-        Self(addr)
-    }
-
-    /// Returns the number of the handle.
-    pub const fn addr(self) -> usize {
-        self.0
-    }
-
-    /// Returns true if it is the null handle.
-    pub const fn is_null(self) -> bool {
-        self.0 == 0
-    }
-
-    /// Makes a handle from a pointer of the ABI.
-    pub fn from_raw(raw: ffi::diopiGeneratorHandle_t) -> Self {
-        Self(raw.expose_provenance())
-    }
-
-    /// Returns the pointer of the ABI.
-    pub fn as_raw(self) -> ffi::diopiGeneratorHandle_t {
-        ptr::with_exposed_provenance_mut(self.0)
-    }
-}
-
-impl core::fmt::Debug for Generator {
-    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        write!(formatter, "Generator({:#x})", self.0)
-    }
-}
-
-/// A queue of the device; work in it runs in order.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(transparent)]
-pub struct Stream(usize);
-
-impl Stream {
-    /// The null handle, which no function accepts as live.
-    pub const NULL: Self = Self(0);
-
-    /// Makes a handle from the number that the implementation chose for it.
-    pub const fn from_addr(addr: usize) -> Self {
-        Self(addr)
-    }
-
-    /// Returns the number of the handle.
-    pub const fn addr(self) -> usize {
-        self.0
-    }
-
-    /// Returns true if it is the null handle.
-    pub const fn is_null(self) -> bool {
-        self.0 == 0
-    }
-
-    /// Makes a handle from a pointer of the ABI.
-    pub fn from_raw(raw: ffi::diopiStreamHandle_t) -> Self {
-        Self(raw.expose_provenance())
-    }
-
-    /// Returns the pointer of the ABI.
-    pub fn as_raw(self) -> ffi::diopiStreamHandle_t {
-        ptr::with_exposed_provenance_mut(self.0)
-    }
-}
-
-impl core::fmt::Debug for Stream {
-    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        write!(formatter, "Stream({:#x})", self.0)
-    }
-}
-
-/// A range that has begun.
-///
-/// The published headers have no name for it and spell it `void*`.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(transparent)]
-pub struct Record(usize);
-
-impl Record {
-    /// The null handle, which no function accepts as live.
-    pub const NULL: Self = Self(0);
-
-    /// Makes a handle from the number that the implementation chose for it.
-    pub const fn from_addr(addr: usize) -> Self {
-        Self(addr)
-    }
-
-    /// Returns the number of the handle.
-    pub const fn addr(self) -> usize {
-        self.0
-    }
-
-    /// Returns true if it is the null handle.
-    pub const fn is_null(self) -> bool {
-        self.0 == 0
-    }
-
-    /// Makes a handle from a pointer of the ABI.
-    pub fn from_raw(raw: ffi::diopiRecordHandle_t) -> Self {
-        Self(raw.expose_provenance())
-    }
-
-    /// Returns the pointer of the ABI.
-    pub fn as_raw(self) -> ffi::diopiRecordHandle_t {
-        ptr::with_exposed_provenance_mut(self.0)
-    }
-}
-
-impl core::fmt::Debug for Record {
-    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        write!(formatter, "Record({:#x})", self.0)
-    }
+tenon::handle! {
+    /// A range that has begun.
+    ///
+    /// The published headers have no name for it and spell it `void*`.
+    pub struct Record(ffi::diopiRecordHandle_t);
 }
 
 /// Creates a stream.
