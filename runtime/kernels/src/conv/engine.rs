@@ -3,16 +3,14 @@
 //! Each of the large image, the small image and the kernels can be computed from the other two: the forward
 //! pass, the gradient of the image and the gradient of the kernels.
 
+use std::ops::{Range, RangeFrom};
+
 use crate::constant::Copies;
 use crate::conv::geometry::{Geometry, Pass, Segment};
 use crate::elements::float::Float;
 use crate::loops::lines::sum;
 use crate::matmul::product::{Matrix, MatrixMut};
 use crate::provider::{self, Operand};
-
-/// The number of elements of a block of columns: few enough for the caches, and enough for efficient matrix
-/// products.
-const BLOCK: usize = 1 << 18;
 
 impl Geometry {
     /// Returns true if each channel of the large image is a group of its own.
@@ -25,13 +23,6 @@ impl Geometry {
         let groups = self.groups;
         let samples = if self.taps() == 0 || self.small_len() == 0 { 0 } else { self.batch };
         (0..samples).flat_map(move |sample| (0..groups).map(move |group| (sample, group)))
-    }
-
-    /// Returns blocks of lines whose columns are not much larger than [`BLOCK`].
-    fn blocks(&self) -> impl Iterator<Item = std::ops::Range<usize>> + use<> {
-        let lines = self.lines();
-        let at_once = (BLOCK / (self.taps() * self.small[2]).max(1)).max(1);
-        (0..lines).step_by(at_once).map(move |start| start..lines.min(start + at_once))
     }
 
     /// Lets the provider compute a tensor from the other two. Returns false if the kernel has to compute it.
@@ -65,25 +56,32 @@ impl Geometry {
         if self.taps() == 0 {
             small.fill(T::ZERO);
         }
-        if self.is_depthwise() {
-            return self.depthwise(small, large, kernels);
+        if self.prefers_planes() {
+            return self.convolve_planes(small, large, kernels);
         }
-        let mut columns = Vec::new();
-        for (sample, group) in self.parts() {
-            let large = &large[self.large_at(sample, group)];
-            let small = &mut small[self.small_at(sample, group)];
+        let (mut columns, mut product) = (Vec::new(), Vec::new());
+        for (group, block) in self.groups_of_blocks() {
             let kernels = Matrix::new(&kernels[self.kernels_at(group)], self.small_channels, self.taps());
-            if self.is_pointwise() {
-                let out = MatrixMut::new(small, self.small_channels, self.small_len());
-                T::multiply(out, kernels, Matrix::new(large, self.large_channels, self.large_len()), false);
+            let width = self.width(&block);
+            let columns = match block.sample() {
+                Some(sample) if self.is_pointwise() => {
+                    Matrix::new(&large[self.large_at(sample, group)], self.large_channels, self.large_len())
+                }
+                _ => {
+                    self.gather(&mut columns, large, group, &block);
+                    Matrix::new(&columns, self.taps(), width)
+                }
+            };
+            if let Some(sample) = block.sample() {
+                let out = &mut small[self.small_at(sample, group)][block.lines.start * self.small[2]..];
+                let out = MatrixMut::with_rows_apart(out, self.small_channels, width, self.small_len());
+                T::multiply(out, kernels, columns, false);
                 continue;
             }
-            for lines in self.blocks() {
-                let width = lines.len() * self.small[2];
-                self.gather(&mut columns, large, lines.clone());
-                let out = &mut small[lines.start * self.small[2]..];
-                let out = MatrixMut::with_rows_apart(out, self.small_channels, width, self.small_len());
-                T::multiply(out, kernels, Matrix::new(&columns, self.taps(), width), false);
+            product.resize(self.small_channels * width, T::ZERO);
+            T::multiply(MatrixMut::new(&mut product, self.small_channels, width), kernels, columns, false);
+            for (image, matrix) in self.pieces(group, &block) {
+                small[image].copy_from_slice(&product[matrix]);
             }
         }
     }
@@ -110,30 +108,20 @@ impl Geometry {
             }
             return;
         }
-        let mut columns = Vec::new();
-        for (sample, group) in self.parts() {
-            let small = &small[self.small_at(sample, group)];
-            let large = &mut large[self.large_at(sample, group)];
+        let (mut columns, mut stacked) = (Vec::new(), Vec::new());
+        for (group, block) in self.groups_of_blocks() {
             let kernels = Matrix::new(&kernels[self.kernels_at(group)], self.small_channels, self.taps());
-            if self.is_pointwise() {
+            let width = self.width(&block);
+            let small = self.stack(&mut stacked, small, group, &block);
+            if let Some(sample) = block.sample().filter(|_| self.is_pointwise()) {
+                let large = &mut large[self.large_at(sample, group)];
                 let out = MatrixMut::new(large, self.large_channels, self.large_len());
-                let small = Matrix::new(small, self.small_channels, self.small_len());
                 T::multiply(out, kernels.transposed(), small, false);
                 continue;
             }
-            for lines in self.blocks() {
-                let width = lines.len() * self.small[2];
-                columns.resize(self.taps() * width, T::ZERO);
-                let small = &small[lines.start * self.small[2]..];
-                let small = Matrix::with_rows_apart(small, self.small_channels, width, self.small_len());
-                T::multiply(
-                    MatrixMut::new(&mut columns, self.taps(), width),
-                    kernels.transposed(),
-                    small,
-                    false,
-                );
-                self.scatter(large, &columns, lines);
-            }
+            columns.resize(self.taps() * width, T::ZERO);
+            T::multiply(MatrixMut::new(&mut columns, self.taps(), width), kernels.transposed(), small, false);
+            self.scatter(large, &columns, group, &block);
         }
     }
 
@@ -143,55 +131,22 @@ impl Geometry {
             return;
         }
         kernels.fill(T::ZERO);
-        let mut columns = Vec::new();
-        for (sample, group) in self.parts() {
-            let large = &large[self.large_at(sample, group)];
-            let small = &small[self.small_at(sample, group)];
-            let kernels = &mut kernels[self.kernels_at(group)];
-            if self.is_depthwise() {
-                self.dots(kernels, large, small);
-                continue;
+        if self.is_depthwise() {
+            for (sample, group) in self.parts() {
+                let large = &large[self.large_at(sample, group)];
+                let small = &small[self.small_at(sample, group)];
+                self.dots(&mut kernels[self.kernels_at(group)], large, small);
             }
-            for lines in self.blocks() {
-                let width = lines.len() * self.small[2];
-                self.gather(&mut columns, large, lines.clone());
-                let small = &small[lines.start * self.small[2]..];
-                let small = Matrix::with_rows_apart(small, self.small_channels, width, self.small_len());
-                let columns = Matrix::new(&columns, self.taps(), width).transposed();
-                T::multiply(MatrixMut::new(kernels, self.small_channels, self.taps()), small, columns, true);
-            }
+            return;
         }
-    }
-
-    /// Writes one row for each kernel element: the elements that it reads in the windows of some lines.
-    fn gather<T: Float>(&self, columns: &mut Vec<T>, large: &[T], lines: std::ops::Range<usize>) {
-        let width = self.small[2];
-        columns.resize(self.taps() * lines.len() * width, T::ZERO);
-        let mut rows = columns.chunks_exact_mut(width);
-        self.segments(lines, |Segment { windows, start, .. }| {
-            let Some(row) = rows.next() else { return };
-            row[..windows.start].fill(T::ZERO);
-            row[windows.end..].fill(T::ZERO);
-            let row = &mut row[windows];
-            match self.step() {
-                1 => row.copy_from_slice(&large[start..start + row.len()]),
-                step => {
-                    let seen = large[start..].iter().step_by(step);
-                    row.iter_mut().zip(seen).for_each(|(value, &seen)| *value = seen);
-                }
-            }
-        });
-    }
-
-    /// Adds rows in the layout of [`gather`](Self::gather) back to the elements that the windows read.
-    fn scatter<T: Float>(&self, large: &mut [T], columns: &[T], lines: std::ops::Range<usize>) {
-        let mut rows = columns.chunks_exact(self.small[2]);
-        self.segments(lines, |Segment { windows, start, .. }| {
-            let Some(row) = rows.next() else { return };
-            if !windows.is_empty() {
-                add_scaled(&mut large[start..], self.step(), &row[windows], T::ONE);
-            }
-        });
+        let (mut columns, mut stacked) = (Vec::new(), Vec::new());
+        for (group, block) in self.groups_of_blocks() {
+            let kernels = &mut kernels[self.kernels_at(group)];
+            self.gather(&mut columns, large, group, &block);
+            let small = self.stack(&mut stacked, small, group, &block);
+            let columns = Matrix::new(&columns, self.taps(), self.width(&block)).transposed();
+            T::multiply(MatrixMut::new(kernels, self.small_channels, self.taps()), small, columns, true);
+        }
     }
 
     /// Calls a function with each kernel element of a group, the windows of a line of the small image, and
@@ -200,7 +155,7 @@ impl Geometry {
         &self,
         group: usize,
         kernels: &[T],
-        mut visit: impl FnMut(T, std::ops::Range<usize>, std::ops::RangeFrom<usize>),
+        mut visit: impl FnMut(T, Range<usize>, RangeFrom<usize>),
     ) {
         let kernels = &kernels[self.kernels_at(group)];
         for (channel, kernels) in kernels.chunks_exact(self.taps()).enumerate() {
@@ -237,7 +192,7 @@ impl Geometry {
 }
 
 /// Adds `source * factor` to elements of a target that are `step` apart.
-fn add_scaled<T: Float>(target: &mut [T], step: usize, source: &[T], factor: T) {
+pub(super) fn add_scaled<T: Float>(target: &mut [T], step: usize, source: &[T], factor: T) {
     if step == 1 {
         target.iter_mut().zip(source).for_each(|(target, &source)| *target += source * factor);
         return;

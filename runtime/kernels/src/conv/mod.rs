@@ -9,10 +9,11 @@
 //! PaddlePaddle. A group of channels depends only on the same group of the other image. With as many groups
 //! as channels, the convolution is depthwise.
 
-mod depthwise;
+mod columns;
 mod engine;
 mod geometry;
 mod half;
+mod planes;
 
 use crate::attributes::{ConvAttributes, ConvTransposeAttributes};
 pub use crate::conv::geometry::{Geometry, Pass};

@@ -2,6 +2,8 @@
 
 use std::ops::{AddAssign, MulAssign, SubAssign};
 
+use num_traits::MulAdd;
+
 use crate::loops::convert::Compute;
 use crate::loops::slices::Slot;
 use crate::matmul::product::Product;
@@ -9,7 +11,7 @@ use crate::numeric::Floating;
 
 /// A floating-point compute type.
 pub(crate) trait Float:
-    Compute + Slot + Floating + Product + AddAssign + SubAssign + MulAssign + Into<f64>
+    Compute + Slot + Floating + Product + AddAssign + SubAssign + MulAssign + MulAdd<Output = Self> + Into<f64>
 {
     const ZERO: Self;
     const ONE: Self;

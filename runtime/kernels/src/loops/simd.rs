@@ -1,7 +1,9 @@
 //! Vector instructions, chosen at run time.
 //!
-//! Results are the same with and without them: the compiler never fuses multiplications and additions on its
-//! own, and `mul_add` rounds once on every processor.
+//! Results are the same with and without them, except in functions that use what [`wide_fused`] tells: the compiler never
+//! fuses multiplications and additions on its own, and `mul_add` rounds once on every processor.
+
+use crate::elements::float::Float;
 
 /// Runs a function that is compiled for the widest vectors of the processor.
 ///
@@ -9,6 +11,15 @@
 /// with `#[inline(always)]`.
 #[inline]
 pub(crate) fn wide<R>(function: impl FnOnce() -> R) -> R {
+    wide_fused(
+        #[inline(always)]
+        |_| function(),
+    )
+}
+
+/// As [`wide`]; tells the function whether the processor has an instruction for `mul_add`, which is a slow call otherwise.
+#[inline]
+pub(crate) fn wide_fused<R>(function: impl FnOnce(bool) -> R) -> R {
     #[cfg(target_arch = "x86_64")]
     {
         if is_x86_feature_detected!("avx512f")
@@ -23,17 +34,23 @@ pub(crate) fn wide<R>(function: impl FnOnce() -> R) -> R {
             return unsafe { with_avx2(function) };
         }
     }
-    function()
+    function(cfg!(target_arch = "aarch64"))
+}
+
+/// Returns `a * b + sum`, rounded once if `fused` is what [`wide_fused`] told.
+#[inline(always)]
+pub(crate) fn multiply_add<T: Float>(a: T, b: T, sum: T, fused: bool) -> T {
+    if fused { a.mul_add(b, sum) } else { sum + a * b }
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f,avx512dq,avx512vl")]
-fn with_avx512<R>(function: impl FnOnce() -> R) -> R {
-    function()
+fn with_avx512<R>(function: impl FnOnce(bool) -> R) -> R {
+    function(true)
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,fma")]
-fn with_avx2<R>(function: impl FnOnce() -> R) -> R {
-    function()
+fn with_avx2<R>(function: impl FnOnce(bool) -> R) -> R {
+    function(true)
 }

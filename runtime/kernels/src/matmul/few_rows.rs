@@ -1,189 +1,125 @@
-//! Products whose left operand has few rows, such as vectors: they read the right operand once, and are limited by memory.
+//! Products of a matrix with one of few rows or few columns: they read the large matrix once, and are limited by memory.
 //! Arranging it for a product of large matrices would take longer than the product.
 
-use std::ops::{Add, Mul};
-
 use super::product::{Matrix, MatrixMut};
-use crate::loops::simd::wide;
+use super::{dots, sums};
+use crate::elements::float::Float;
+use crate::loops::simd::wide_fused;
 
-/// The number of rows up to which each row is computed by itself.
-const FEW: usize = 4;
+/// The order of the elements of the right operand.
+#[derive(Clone, Copy)]
+enum Order {
+    Rows,
+    Columns,
+}
 
-/// The columns of a block, whose sums stay in the fastest cache.
-const BLOCK: usize = 256;
+impl Order {
+    /// Returns the number of rows of the left operand up to which it is faster not to arrange the right one. Where columns are
+    /// short, it takes longer to add up partial sums.
+    fn few(self, inner: usize) -> usize {
+        match self {
+            Order::Rows => 16,
+            Order::Columns if inner < 64 => 1,
+            Order::Columns => 8,
+        }
+    }
+}
 
-/// The products of a column that are summed beside each other.
-const LANES: usize = 8;
-
-/// The columns that are summed beside each other.
-const BESIDE: usize = 8;
-
-/// Writes or adds the product if the left operand has few rows, and the right one is in order of its rows or its columns.
-/// Returns false and leaves the output unchanged otherwise.
-pub(super) fn multiply<T: Copy + Default + Add<Output = T> + Mul<Output = T>>(
+/// Writes or adds the product if the left operand has few rows, or the right one few columns, and the other one is in order
+/// of its rows or its columns. Returns false and leaves the output unchanged otherwise.
+pub(super) fn multiply<T: Float>(
     out: &mut MatrixMut<'_, T>,
     left: Matrix<'_, T>,
     right: Matrix<'_, T>,
     add: bool,
 ) -> bool {
     let [rows, columns] = out.dims();
-    let inner = left.dims()[1];
-    if rows > FEW || inner == 0 || columns == 0 {
-        return false;
-    }
-    let by_rows = match right.strides() {
-        [_, 1] => true,
-        [1, _] => false,
+    // The product of the transposed operands is the transposed product.
+    let is_turned = columns < rows;
+    let out = out.reborrow().transposed_if(is_turned);
+    let (left, right) = if is_turned { (right.transposed(), left.transposed()) } else { (left, right) };
+    let order = match right.strides() {
+        [_, 1] => Order::Rows,
+        [1, _] => Order::Columns,
         _ => return false,
     };
-    let mut row_of_left = Vec::with_capacity(inner);
-    for row in 0..rows {
-        row_of_left.clear();
-        row_of_left.extend((0..inner).map(|column| left.at(row, column)));
-        let mut write = |column: usize, sum: T| {
-            let value = out.at_mut(row, column);
-            *value = if add { *value + sum } else { sum };
-        };
-        wide(
-            #[inline(always)]
-            || {
-                if by_rows {
-                    sum_rows(&row_of_left, right, &mut write)
-                } else {
-                    dot_columns(&row_of_left, right, &mut write)
-                }
-            },
-        );
+    let [few, inner] = left.dims();
+    if few > order.few(inner) || inner == 0 || few == 0 {
+        return false;
     }
+    let left = left.in_order();
+    wide_fused(
+        #[inline(always)]
+        |fused| match order {
+            Order::Rows => sums::multiply(out, &left, &right, [fused, add]),
+            Order::Columns => dots::multiply(out, &left, right, [fused, add]),
+        },
+    );
     true
-}
-
-/// Sums the rows of the right operand, each times its number.
-#[inline(always)]
-fn sum_rows<T: Copy + Default + Add<Output = T> + Mul<Output = T>>(
-    numbers: &[T],
-    right: Matrix<'_, T>,
-    write: &mut impl FnMut(usize, T),
-) {
-    let columns = right.dims()[1];
-    let whole = columns - columns % BLOCK;
-    for start in (0..whole).step_by(BLOCK) {
-        let mut sums = [T::default(); BLOCK];
-        for (row, number) in numbers.iter().enumerate() {
-            let part = right.row(row, start, BLOCK);
-            for (sum, value) in sums.iter_mut().zip(part) {
-                *sum = *sum + *number * *value;
-            }
-        }
-        sums.iter().enumerate().for_each(|(place, sum)| write(start + place, *sum));
-    }
-    let rest = columns - whole;
-    let mut sums = [T::default(); BLOCK];
-    for (row, number) in numbers.iter().enumerate() {
-        for (sum, value) in sums.iter_mut().zip(right.row(row, whole, rest)) {
-            *sum = *sum + *number * *value;
-        }
-    }
-    sums[..rest].iter().enumerate().for_each(|(place, sum)| write(whole + place, *sum));
-}
-
-/// Sums the products with each column of the right operand.
-#[inline(always)]
-fn dot_columns<T: Copy + Default + Add<Output = T> + Mul<Output = T>>(
-    numbers: &[T],
-    right: Matrix<'_, T>,
-    write: &mut impl FnMut(usize, T),
-) {
-    let by_columns = right.transposed();
-    let columns = right.dims()[1];
-    let column = |column| by_columns.row(column, 0, numbers.len());
-    let whole = columns - columns % BESIDE;
-    for first in (0..whole).step_by(BESIDE) {
-        let sums = dots::<T, BESIDE>(numbers, std::array::from_fn(|place| column(first + place)));
-        sums.into_iter().enumerate().for_each(|(place, sum)| write(first + place, sum));
-    }
-    for place in whole..columns {
-        let [sum] = dots(numbers, [column(place)]);
-        write(place, sum);
-    }
-}
-
-/// Returns the sums of products with some columns.
-#[inline(always)]
-fn dots<T: Copy + Default + Add<Output = T> + Mul<Output = T>, const N: usize>(
-    numbers: &[T],
-    columns: [&[T]; N],
-) -> [T; N] {
-    let (chunks, rest) = numbers.as_chunks::<LANES>();
-    let parts = columns.map(|column| column.as_chunks::<LANES>().0);
-    let mut sums = [[T::default(); LANES]; N];
-    // With iterators in place of these loops, the compiler makes vectors across columns, which takes three times as long.
-    for (index, chunk) in chunks.iter().enumerate() {
-        let mut column = 0;
-        while column < N {
-            let part = &parts[column][index];
-            for lane in 0..LANES {
-                sums[column][lane] = sums[column][lane] + chunk[lane] * part[lane];
-            }
-            column += 1;
-        }
-    }
-    let whole = numbers.len() - rest.len();
-    let mut results = [T::default(); N];
-    for ((result, mut sums), column) in results.iter_mut().zip(sums).zip(columns) {
-        let mut half = LANES / 2;
-        while half > 0 {
-            for place in 0..half {
-                sums[place] = sums[place] + sums[place + half];
-            }
-            half /= 2;
-        }
-        let last = rest.iter().zip(&column[whole..]).map(|(number, value)| *number * *value);
-        *result = last.fold(sums[0], |sum, value| sum + value);
-    }
-    results
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    #[test]
-    fn products_are_those_of_the_definition() {
-        for (rows, inner, columns) in
-            [(1, 1, 1), (1, 7, 65), (2, 33, 130), (4, 16, 3), (3, 40, 64), (1, 21, 19)]
-        {
-            let left: Vec<f64> = (0..rows * inner).map(|index| (index % 7) as f64 - 3.0).collect();
-            let right: Vec<f64> = (0..inner * columns).map(|index| (index % 5) as f64 - 2.0).collect();
-            for turned in [false, true] {
-                let b = if turned {
-                    Matrix::new(&right, columns, inner).transposed()
-                } else {
-                    Matrix::new(&right, inner, columns)
-                };
-                let a = Matrix::new(&left, rows, inner);
-                for add in [false, true] {
-                    let mut out = vec![1.0; rows * columns];
-                    assert!(multiply(&mut MatrixMut::new(&mut out, rows, columns), a, b, add));
-                    for (place, value) in out.iter().enumerate() {
-                        let (row, column) = (place / columns, place % columns);
-                        let sum: f64 = (0..inner).map(|k| a.at(row, k) * b.at(k, column)).sum();
-                        assert_eq!(
-                            *value,
-                            sum + f64::from(u8::from(add)),
-                            "{rows} {inner} {columns} {turned}"
-                        );
-                    }
+    /// Computes products of all orders of both operands, and compares them with the definition. The numbers are whole and
+    /// small, so that the order of sums does not matter.
+    fn expect_products<T: Float + From<u8> + std::fmt::Debug>([rows, inner, columns]: [usize; 3]) {
+        let number =
+            |index: usize, count: u8| T::from((index % usize::from(count)) as u8) - T::from(count / 2);
+        let left: Vec<T> = (0..rows * inner).map(|index| number(index, 7)).collect();
+        let right: Vec<T> = (0..inner * columns).map(|index| number(index, 5)).collect();
+        for turned in 0..4 {
+            let (is_left_turned, is_right_turned) = (turned & 1 == 1, turned & 2 == 2);
+            let a = if is_left_turned {
+                Matrix::new(&left, inner, rows).transposed()
+            } else {
+                Matrix::new(&left, rows, inner)
+            };
+            let b = if is_right_turned {
+                Matrix::new(&right, columns, inner).transposed()
+            } else {
+                Matrix::new(&right, inner, columns)
+            };
+            for add in [false, true] {
+                let mut out = vec![T::ONE; rows * columns];
+                let what = format!("{rows} {inner} {columns} {turned} {add}");
+                assert!(multiply(&mut MatrixMut::new(&mut out, rows, columns), a, b, add), "{what}");
+                let (a, b) = (a.in_order(), b.transposed().in_order());
+                for (place, value) in out.iter().enumerate() {
+                    let (row, column) = (&a[place / columns * inner..], &b[place % columns * inner..]);
+                    let sum = row[..inner].iter().zip(column).fold(T::ZERO, |sum, (a, b)| sum + *a * *b);
+                    assert_eq!(*value, if add { sum + T::ONE } else { sum }, "{what} {place}");
                 }
             }
         }
     }
 
     #[test]
-    fn many_rows_are_left_to_others() {
-        let (a, mut out) = (vec![1.0_f32; 25], vec![0.0; 25]);
-        let a = Matrix::new(&a, 5, 5);
-        assert!(!multiply(&mut MatrixMut::new(&mut out, 5, 5), a, a, false));
+    fn products_are_those_of_the_definition() {
+        let shapes = [
+            [1, 1, 1],
+            [1, 7, 65],
+            [2, 97, 130],
+            [4, 64, 3],
+            [3, 70, 64],
+            [8, 91, 19],
+            [1, 5, 300],
+            [7, 85, 290],
+        ];
+        for [rows, inner, columns] in shapes {
+            for shape in [[rows, inner, columns], [columns, inner, rows]] {
+                expect_products::<f32>(shape);
+                expect_products::<f64>(shape);
+            }
+        }
+    }
+
+    #[test]
+    fn many_rows_and_columns_are_left_to_others() {
+        let (a, mut out) = (vec![1.0_f32; 289], vec![0.0; 289]);
+        let a = Matrix::new(&a, 17, 17);
+        assert!(!multiply(&mut MatrixMut::new(&mut out, 17, 17), a, a, false));
         assert!(out.iter().all(|value| *value == 0.0));
     }
 }

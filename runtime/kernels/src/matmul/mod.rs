@@ -8,11 +8,13 @@
 //! `float16` and `bfloat16` are accumulated in `f32` and rounded once. Integers wrap.
 
 mod added;
+mod dots;
 mod einsum;
 mod few_rows;
 mod flattened;
 mod half;
 pub(crate) mod product;
+pub(crate) mod sums;
 
 pub use added::{addmm, addmm_grad};
 pub use einsum::{einsum, einsum_grad};

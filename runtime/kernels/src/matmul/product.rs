@@ -1,10 +1,13 @@
 //! Matrix products in memory: the only module that calls the matrix multiplication library.
 
+use std::borrow::Cow;
 use std::num::Wrapping;
+use std::ops::Add;
 
 use bytemuck::Pod;
 
 use super::few_rows;
+use super::sums::Rows;
 use crate::elements::dtype::DType;
 use crate::provider;
 
@@ -85,17 +88,35 @@ impl<'a, T> Matrix<'a, T> {
         &self.data[start..start + count]
     }
 
-    /// Returns an element.
-    pub(super) fn at(&self, row: usize, column: usize) -> T
+    /// Returns all elements, row after row.
+    pub(super) fn in_order(&self) -> Cow<'a, [T]>
     where
         T: Copy,
     {
-        self.data[row * self.shape.strides[0] + column * self.shape.strides[1]]
+        let Shape { rows, columns, strides } = self.shape;
+        if strides == [columns, 1] {
+            return Cow::Borrowed(&self.data[..rows * columns]);
+        }
+        let row = |row| (0..columns).map(move |column| self.data[row * strides[0] + column * strides[1]]);
+        Cow::Owned((0..rows).flat_map(row).collect())
     }
 
     /// Transposes the matrix if `condition` is true.
     pub(crate) fn transposed_if(self, condition: bool) -> Self {
         if condition { self.transposed() } else { self }
+    }
+}
+
+impl<T> Rows<T> for Matrix<'_, T> {
+    #[inline(always)]
+    fn dims(&self) -> [usize; 2] {
+        self.dims()
+    }
+
+    /// Returns some elements of a row, whose columns are one after the other.
+    #[inline(always)]
+    fn part(&self, row: usize, first: usize, count: usize) -> &[T] {
+        self.row(row, first, count)
     }
 }
 
@@ -120,10 +141,25 @@ impl<'a, T> MatrixMut<'a, T> {
         [self.shape.rows, self.shape.columns]
     }
 
-    /// Returns an element.
+    /// Borrows the matrix for a shorter time.
+    pub(super) fn reborrow(&mut self) -> MatrixMut<'_, T> {
+        MatrixMut { data: self.data, shape: self.shape }
+    }
+
+    /// Writes or adds some elements of a row.
     #[inline(always)]
-    pub(super) fn at_mut(&mut self, row: usize, column: usize) -> &mut T {
-        &mut self.data[row * self.shape.strides[0] + column * self.shape.strides[1]]
+    pub(super) fn write(&mut self, row: usize, column: usize, values: &[T], add: bool)
+    where
+        T: Copy + Add<Output = T>,
+    {
+        let [of_row, of_column] = self.shape.strides;
+        let elements = &mut self.data[row * of_row + column * of_column..];
+        let put = |(to, value): (&mut T, &T)| *to = if add { *to + *value } else { *value };
+        if of_column == 1 {
+            elements[..values.len()].iter_mut().zip(values).for_each(put);
+        } else {
+            elements.iter_mut().step_by(of_column).zip(values).for_each(put);
+        }
     }
 
     /// Transposes the matrix if `condition` is true.
