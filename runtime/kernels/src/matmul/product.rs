@@ -73,7 +73,7 @@ impl<'a, T> Matrix<'a, T> {
     }
 
     /// Returns the numbers of rows and columns.
-    pub(super) fn dims(&self) -> [usize; 2] {
+    pub(crate) fn dims(&self) -> [usize; 2] {
         [self.shape.rows, self.shape.columns]
     }
 
@@ -89,16 +89,19 @@ impl<'a, T> Matrix<'a, T> {
     }
 
     /// Returns all elements, row after row.
-    pub(super) fn in_order(&self) -> Cow<'a, [T]>
+    pub(crate) fn in_order(&self) -> Cow<'a, [T]>
     where
         T: Copy,
     {
         let Shape { rows, columns, strides } = self.shape;
-        if strides == [columns, 1] {
+        if strides == [columns, 1] || self.shape.extent() == 0 {
             return Cow::Borrowed(&self.data[..rows * columns]);
         }
-        let row = |row| (0..columns).map(move |column| self.data[row * strides[0] + column * strides[1]]);
-        Cow::Owned((0..rows).flat_map(row).collect())
+        let mut elements = Vec::with_capacity(rows * columns);
+        for row in 0..rows {
+            elements.extend(self.data[row * strides[0]..].iter().step_by(strides[1]).take(columns));
+        }
+        Cow::Owned(elements)
     }
 
     /// Transposes the matrix if `condition` is true.

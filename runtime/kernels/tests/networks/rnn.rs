@@ -4,7 +4,8 @@ use tenon_kernels::{DType, Error, TensorMeta, View, ViewMut};
 
 use crate::support::{FLOATS, Random, Tensor, gradient};
 
-const TIME: usize = 4;
+// As many as let a layer arrange its weights.
+const TIME: usize = 8;
 const BATCH: usize = 2;
 const INPUT: usize = 3;
 const HIDDEN: usize = 2;
