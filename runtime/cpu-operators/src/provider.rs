@@ -55,10 +55,11 @@ impl Provider for OneDnn {
         geometry: &Geometry,
         result: &mut [u8],
         operands: [Operand<'_>; 2],
+        bias: Option<&[u8]>,
     ) -> bool {
         (self.0.is_forced() || is_faster(pass, dtype, geometry))
             && noted(few_for(geometry.multiplications(), || {
-                self.0.convolve(pass, dtype, geometry, result, operands)
+                self.0.convolve(pass, dtype, geometry, result, operands, bias)
             }))
     }
 

@@ -142,7 +142,7 @@ impl Case {
         let mut out = vec![f32::NAN; result.len()];
         let operands = operands.map(|operand| Operand::new(bytemuck::cast_slice(operand)));
         let bytes = bytemuck::cast_slice_mut(&mut out);
-        library.convolve(pass, DType::F32, &self.geometry, bytes, operands).then_some(out)
+        library.convolve(pass, DType::F32, &self.geometry, bytes, operands, None).then_some(out)
     }
 
     /// Computes the result in `bfloat16`, of operands that are rounded to it.
@@ -152,7 +152,7 @@ impl Case {
         let mut out = vec![bf16::NAN; result.len()];
         let operands = [&left, &right].map(|operand| Operand::new(bytemuck::cast_slice(operand)));
         let bytes = bytemuck::cast_slice_mut(&mut out);
-        let done = library.convolve(pass, DType::Bf16, &self.geometry, bytes, operands);
+        let done = library.convolve(pass, DType::Bf16, &self.geometry, bytes, operands, None);
         done.then(|| out.into_iter().map(f32::from).collect())
     }
 }
@@ -213,6 +213,27 @@ fn convolutions_are_those_of_the_kernels() {
 }
 
 #[test]
+fn bias_is_added_to_each_channel() {
+    let Some(library) = library() else { return };
+    for geometry in geometries() {
+        let case = Case::new(geometry);
+        let channels = geometry.groups * geometry.small_channels;
+        let bias: Vec<f32> = (0..channels).map(|channel| channel as f32 * 10.0).collect();
+        let mut found = vec![f32::NAN; case.small.len()];
+        let operands =
+            [&case.large, &case.kernels].map(|operand| Operand::new(bytemuck::cast_slice(operand)));
+        let (bytes, bias_bytes) = (bytemuck::cast_slice_mut(&mut found), bytemuck::cast_slice(&bias));
+        assert!(library.convolve(Pass::Small, DType::F32, &geometry, bytes, operands, Some(bias_bytes)));
+        let mut expected = case.by_kernel(Pass::Small);
+        let in_channel = expected.len() / (geometry.batch * channels);
+        for (channel, bias) in expected.chunks_exact_mut(in_channel).zip(bias.iter().cycle()) {
+            channel.iter_mut().for_each(|element| *element += bias);
+        }
+        assert_close(&found, &expected, 1e-4, &format!("{geometry:?}"));
+    }
+}
+
+#[test]
 fn convolutions_in_half_precision_are_those_of_the_kernels() {
     let Some(library) = library() else { return };
     for geometry in geometries() {
@@ -252,7 +273,7 @@ fn filter_that_never_changes_is_reordered_once() {
         let large = Operand::new(bytemuck::cast_slice(&case.large));
         let kernels = Operand { elements: bytemuck::cast_slice(&case.kernels), copies: Some(&copies) };
         let bytes = bytemuck::cast_slice_mut(&mut out);
-        assert!(library.convolve(Pass::Small, DType::F32, &case.geometry, bytes, [large, kernels]));
+        assert!(library.convolve(Pass::Small, DType::F32, &case.geometry, bytes, [large, kernels], None));
         out
     };
     let expected = case.by_kernel(Pass::Small);

@@ -32,9 +32,9 @@ impl<'a> Operand<'a> {
 /// Computes the operations at which it is faster than the kernels of this crate. The defaults decline
 /// everything.
 pub trait Provider: Send + Sync {
-    /// Computes one tensor of a convolution from the other two, in the order that [`Pass`] names. All are
-    /// contiguous, floating-point, and have the sizes that the geometry determines. Returns false to leave
-    /// the work to the kernel; the contents of `result` are then unspecified.
+    /// Computes one tensor of a convolution from the other two, in the order that [`Pass`] names, and adds `bias` to the
+    /// channels of the small image. All are contiguous, floating-point, and have the sizes that the geometry determines.
+    /// Returns false to leave the work to the kernel; the contents of `result` are then unspecified.
     fn convolve(
         &self,
         pass: Pass,
@@ -42,8 +42,9 @@ pub trait Provider: Send + Sync {
         geometry: &Geometry,
         result: &mut [u8],
         operands: [Operand<'_>; 2],
+        bias: Option<&[u8]>,
     ) -> bool {
-        let _ = (pass, dtype, geometry, result, operands);
+        let _ = (pass, dtype, geometry, result, operands, bias);
         false
     }
 

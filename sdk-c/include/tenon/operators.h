@@ -6080,6 +6080,61 @@ typedef struct TenonConvOutShapeArguments {
 } TenonConvOutShapeArguments;
 
 /**
+ * @brief The arguments of `conv_bias`.
+ *
+ * Convolves images with filters, and adds a number to each channel of the result.
+ *
+ * `conv`, and then a sum. Libraries add the bias while the result is in the cache.
+ */
+typedef struct TenonConvBiasArguments {
+  /** The result, with the shape that `conv` gives it. */
+  const TenonTensor* out;
+  /** The images. */
+  const TenonTensor* x;
+  /** The filters. */
+  const TenonTensor* filter;
+  /** What is added to each channel, `[out channels]`. */
+  const TenonTensor* bias;
+  /** Step of the window along each dimension. */
+  const int64_t* strides;
+  size_t strides_count;
+  /** Zeros before and after each dimension: one number for both, or two. */
+  const int64_t* paddings;
+  size_t paddings_count;
+  /** `EXPLICIT`, or `SAME` or `VALID` instead of `paddings`. */
+  TenonText padding_algorithm;
+  /** Distance between elements of the window along each dimension. */
+  const int64_t* dilations;
+  size_t dilations_count;
+  /** The number of groups of channels, each of which has filters of its own. */
+  int64_t groups;
+  /** The order of the dimensions of the images: `NCHW`, `NHWC` or their like. */
+  TenonText data_format;
+} TenonConvBiasArguments;
+
+/**
+ * @brief The arguments of `conv_bias_out_shape`.
+ *
+ * Computes the shape of an output of `conv_bias`.
+ */
+typedef struct TenonConvBiasOutShapeArguments {
+  /** The shape. The function writes it. */
+  TenonShape* out_shape;
+  const TenonTensor* x;
+  const TenonTensor* filter;
+  const TenonTensor* bias;
+  const int64_t* strides;
+  size_t strides_count;
+  const int64_t* paddings;
+  size_t paddings_count;
+  TenonText padding_algorithm;
+  const int64_t* dilations;
+  size_t dilations_count;
+  int64_t groups;
+  TenonText data_format;
+} TenonConvBiasOutShapeArguments;
+
+/**
  * @brief The arguments of `conv_grad`.
  *
  * Computes the gradients of `conv`.
@@ -16014,6 +16069,16 @@ TENON_READER_(conv_out_shape, TenonConvOutShapeArguments, 8,
     TENON_SHAPE_(out_shape) TENON_TENSOR_(x) TENON_TENSOR_(filter) TENON_INTEGERS_(strides)
     TENON_INTEGERS_(paddings) TENON_TEXT_OR_(padding_algorithm, "EXPLICIT")
     TENON_INTEGERS_(dilations) TENON_INTEGER_OR_(groups, 1) TENON_TEXT_OR_(data_format, "NCHW"))
+TENON_READER_(conv_bias, TenonConvBiasArguments, 10,
+    TENON_TENSOR_(out) TENON_TENSOR_(x) TENON_TENSOR_(filter) TENON_TENSOR_(bias)
+    TENON_INTEGERS_(strides) TENON_INTEGERS_(paddings)
+    TENON_TEXT_OR_(padding_algorithm, "EXPLICIT") TENON_INTEGERS_(dilations)
+    TENON_INTEGER_OR_(groups, 1) TENON_TEXT_OR_(data_format, "NCHW"))
+TENON_READER_(conv_bias_out_shape, TenonConvBiasOutShapeArguments, 9,
+    TENON_SHAPE_(out_shape) TENON_TENSOR_(x) TENON_TENSOR_(filter) TENON_TENSOR_(bias)
+    TENON_INTEGERS_(strides) TENON_INTEGERS_(paddings)
+    TENON_TEXT_OR_(padding_algorithm, "EXPLICIT") TENON_INTEGERS_(dilations)
+    TENON_INTEGER_OR_(groups, 1) TENON_TEXT_OR_(data_format, "NCHW"))
 TENON_READER_(conv_grad, TenonConvGradArguments, 11,
     TENON_OPTIONAL_TENSOR_(dx) TENON_OPTIONAL_TENSOR_(dfilter) TENON_TENSOR_(x)
     TENON_TENSOR_(filter) TENON_TENSOR_(dout) TENON_INTEGERS_(strides) TENON_INTEGERS_(paddings)

@@ -600,6 +600,8 @@ pub(crate) const OPERATORS: &[(&str, &[&str])] = &[
         &[
             "conv",
             "conv_out_shape",
+            "conv_bias",
+            "conv_bias_out_shape",
             "conv_grad",
             "conv_transpose",
             "conv_transpose_grad",

@@ -1990,6 +1990,17 @@ pub(super) static PLANS: &[Plan] = &[
         ],
     },
     Plan {
+        method: "conv_bias", is_gradient: false, refuses: &[],
+        parts: &["add", "conv"], tests: &[],
+        steps: &[
+            Run(&[Like("convolved", Name("out"), Type::Own)], "conv", &[Name("x"), Name("filter")],
+                &[Name("strides"), Name("paddings"), Name("padding_algorithm"), Name("dilations"),
+                Name("groups"), Name("data_format")]),
+            Let("channels", Rule("channels", &[Name("bias"), Name("out"), Name("data_format")])),
+            Write("out", Call("add", &[Name("convolved"), Name("channels")], &[])),
+        ],
+    },
+    Plan {
         method: "sum_grad", is_gradient: false, refuses: &[],
         parts: &["expand"], tests: &[],
         steps: &[

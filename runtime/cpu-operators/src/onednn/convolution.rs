@@ -16,7 +16,7 @@ pub(crate) struct Convolutions;
 
 impl Library {
     /// Computes one tensor of a convolution from the other two, as [`Provider::convolve`] does. Returns false
-    /// if the library does not support it, or only with plain loops.
+    /// if the library does not support it, or only with plain loops. `bias` is that of a forward pass.
     ///
     /// # Panics
     /// If the tensors have different sizes than the geometry requires.
@@ -29,6 +29,7 @@ impl Library {
         geometry: &Geometry,
         result: &mut [u8],
         operands: [Operand<'_>; 2],
+        bias: Option<&[u8]>,
     ) -> bool {
         let shape = Shape(geometry);
         let [large, small, kernels] =
@@ -44,14 +45,19 @@ impl Library {
             expected,
             "tensors of {geometry:?}"
         );
-        if expected.contains(&0) {
+        if let Some(bias) = bias {
+            assert_eq!(bias.len(), bytes(&shape.channels(), dtype), "the bias of {geometry:?}");
+        }
+        if expected.contains(&0) || bias.is_some() && pass != Pass::Small {
             return false;
         }
-        let Some(plan) = self.convolutions.plan(&self.context, (pass, dtype, *geometry)) else {
+        let Some(plan) = self.convolutions.plan(&self.context, (pass, dtype, *geometry, bias.is_some()))
+        else {
             return false;
         };
+        let operands = [left, right].into_iter().chain(bias.map(Operand::new)).collect::<Vec<_>>();
         // SAFETY: the sizes were checked, and the borrows are live and do not overlap.
-        unsafe { plan.execute(result.as_mut_ptr().cast(), operands) }.is_ok()
+        unsafe { plan.execute(result.as_mut_ptr().cast(), &operands) }.is_ok()
     }
 }
 
@@ -69,6 +75,11 @@ impl Shape<'_> {
 
     fn small(&self) -> Vec<i64> {
         self.image(self.0.small_channels, self.0.small)
+    }
+
+    /// Returns the shape of a bias.
+    fn channels(&self) -> [i64; 1] {
+        [(self.0.groups * self.0.small_channels) as i64]
     }
 
     fn kernels(&self) -> Vec<i64> {
@@ -103,38 +114,43 @@ impl Shape<'_> {
 }
 
 impl Planned for Convolutions {
-    type Key = (Pass, DType, Geometry);
+    /// True at the end if there is a bias.
+    type Key = (Pass, DType, Geometry, bool);
 
-    fn plan(context: &Context, (pass, dtype, geometry): &Self::Key) -> Result<Option<Plan>> {
-        let forward = describe(context, *dtype, geometry, None)?;
+    fn plan(context: &Context, (pass, dtype, geometry, has_bias): &Self::Key) -> Result<Option<Plan>> {
+        let forward = describe(context, *dtype, geometry, *has_bias, None)?;
         let description = match pass {
             Pass::Small => forward,
-            _ => describe(context, *dtype, geometry, Some((*pass, &forward)))?,
+            _ => describe(context, *dtype, geometry, false, Some((*pass, &forward)))?,
         };
         if description.is_reference() {
             return Ok(None);
         }
         let shape = Shape(geometry);
         let tensor = |role, chosen, dims: Vec<i64>| -> Result<Tensor> {
-            Ok(Tensor { role, chosen, given: plain(context, *dtype, &dims)? })
+            Ok(Tensor { role, chosen: Some(chosen), given: plain(context, *dtype, &dims)? })
         };
         let large = |by, chosen| tensor(by + role::SRC, chosen, shape.large());
         let small = |by, chosen| tensor(by + role::DST, chosen, shape.small());
         let kernels = |by, chosen| tensor(by + role::WEIGHTS, chosen, shape.kernels());
         let gradient = role::GRADIENT;
-        let (result, operands) = match pass {
+        let (result, mut operands) = match pass {
             Pass::Small => {
-                (small(0, Query::DST_MD)?, [large(0, Query::SRC_MD)?, kernels(0, Query::WEIGHTS_MD)?])
+                (small(0, Query::DST_MD)?, vec![large(0, Query::SRC_MD)?, kernels(0, Query::WEIGHTS_MD)?])
             }
             Pass::Large => (
                 large(gradient, Query::DIFF_SRC_MD)?,
-                [small(gradient, Query::DIFF_DST_MD)?, kernels(0, Query::WEIGHTS_MD)?],
+                vec![small(gradient, Query::DIFF_DST_MD)?, kernels(0, Query::WEIGHTS_MD)?],
             ),
             Pass::Kernels => (
                 kernels(gradient, Query::DIFF_WEIGHTS_MD)?,
-                [large(0, Query::SRC_MD)?, small(gradient, Query::DIFF_DST_MD)?],
+                vec![large(0, Query::SRC_MD)?, small(gradient, Query::DIFF_DST_MD)?],
             ),
         };
+        if *has_bias {
+            let given = plain(context, *dtype, &shape.channels())?;
+            operands.push(Tensor { role: role::BIAS, chosen: None, given });
+        }
         Plan::new(context, &description, result, operands).map(Some)
     }
 }
@@ -144,6 +160,7 @@ fn describe(
     context: &Context,
     dtype: DType,
     geometry: &Geometry,
+    has_bias: bool,
     gradient: Option<(Pass, &Description)>,
 ) -> Result<Description> {
     let shape = Shape(geometry);
@@ -157,7 +174,8 @@ fn describe(
         [&strides, &dilations, &before, &after].map(|list| list.as_ptr());
     let (api, engine, direct, attributes) =
         (&context.api, context.engine, AlgKind::CONVOLUTION_DIRECT, context.attributes);
-    let no_bias = MemoryDesc::NULL;
+    let bias = has_bias.then(|| plain(context, dtype, &shape.channels())).transpose()?;
+    let bias = bias.as_ref().map_or(MemoryDesc::NULL, Layout::handle);
     // SAFETY: the descriptors are live, and the lists have at least as many numbers as the function reads.
     let handle = unsafe {
         match gradient {
@@ -167,7 +185,7 @@ fn describe(
                 direct,
                 src,
                 weights,
-                no_bias,
+                bias,
                 dst,
                 strides,
                 dilations,
@@ -180,7 +198,7 @@ fn describe(
                 direct,
                 src,
                 weights,
-                no_bias,
+                bias,
                 dst,
                 strides,
                 dilations,

@@ -15,26 +15,30 @@ pub(crate) mod role {
     pub(crate) const SRC: i32 = 1;
     pub(crate) const DST: i32 = 17;
     pub(crate) const WEIGHTS: i32 = 33;
+    pub(crate) const BIAS: i32 = 41;
     pub(crate) const SCRATCHPAD: i32 = 80;
     pub(crate) const GRADIENT: i32 = 128;
 }
+
+/// The most tensors of a computation, with its scratch memory.
+const ARGUMENTS: usize = 5;
 
 /// The properties of a tensor that a plan depends on.
 pub(crate) struct Tensor {
     /// The argument index in the call.
     pub(crate) role: i32,
-    /// The layout that the computation chose.
-    pub(crate) chosen: Query,
+    /// The layout that the computation chose; `None` if it was given one.
+    pub(crate) chosen: Option<Query>,
     /// The layout of the caller's tensor.
     pub(crate) given: Layout,
 }
 
-/// A computation of one output from two inputs.
+/// A computation of one output from some inputs.
 pub(crate) struct Plan {
     context: Context,
     code: Code,
     output: Operand,
-    inputs: [Operand; 2],
+    inputs: Vec<Operand>,
     scratchpad: Layout,
     scratchpad_bytes: usize,
 }
@@ -57,18 +61,17 @@ impl Plan {
         context: &Context,
         description: &Description,
         output: Tensor,
-        inputs: [Tensor; 2],
+        inputs: Vec<Tensor>,
     ) -> Result<Self> {
-        let [left, right] = inputs;
         let scratchpad = description.layout(Query::SCRATCHPAD_MD)?;
         Ok(Self {
             context: *context,
             code: context.code(description)?,
             output: Operand::new(context, description, output, true)?,
-            inputs: [
-                Operand::new(context, description, left, false)?,
-                Operand::new(context, description, right, false)?,
-            ],
+            inputs: inputs
+                .into_iter()
+                .map(|input| Operand::new(context, description, input, false))
+                .collect::<Result<_>>()?,
             scratchpad_bytes: scratchpad.bytes(),
             scratchpad,
         })
@@ -77,9 +80,9 @@ impl Plan {
     /// Computes the output. If this fails, the contents of the output are unspecified.
     ///
     /// # Safety
-    /// The addresses must point to tensors of the given layouts. The output must be writable and overlap no
-    /// input.
-    pub(crate) unsafe fn execute(&self, output: *mut c_void, inputs: [Input<'_>; 2]) -> Result<()> {
+    /// The addresses must point to tensors of the given layouts, and there are as many inputs as the plan has. The output must
+    /// be writable and overlap no input.
+    pub(crate) unsafe fn execute(&self, output: *mut c_void, inputs: &[Input<'_>]) -> Result<()> {
         let operands = self.inputs.iter().chain([&self.output]);
         let copied = operands.map(|operand| operand.copy.as_ref().map_or(0, |copy| padded(copy.bytes)));
         let bytes = copied.sum::<usize>() + padded(self.scratchpad_bytes);
@@ -95,7 +98,7 @@ impl Plan {
         &self,
         memory: *mut Block,
         output: *mut c_void,
-        inputs: [Input<'_>; 2],
+        inputs: &[Input<'_>],
     ) -> Result<()> {
         let context = &self.context;
         let queue = context.queue()?;
@@ -105,8 +108,8 @@ impl Plan {
             next = next.wrapping_add(bytes.div_ceil(size_of::<Block>()));
             start.cast::<c_void>()
         };
-        let mut placed = Vec::with_capacity(4);
-        let mut kept = [None, None];
+        let mut placed = Vec::with_capacity(ARGUMENTS);
+        let mut kept: [Option<Arc<Kept>>; ARGUMENTS] = Default::default();
         for ((operand, input), kept) in self.inputs.iter().zip(inputs).zip(&mut kept) {
             let address = input.elements.as_ptr().cast::<c_void>();
             let given = context.place(&operand.given, address.cast_mut())?;
@@ -135,16 +138,9 @@ impl Plan {
             Some(copy) => Some((copy, context.place(&copy.layout, reserve(copy.bytes))?)),
         };
         let scratchpad = context.place(&self.scratchpad, reserve(self.scratchpad_bytes))?;
-        let [(left_role, left), (right_role, right)] = &placed[..] else {
-            unreachable!("there are two inputs")
-        };
         let written = result.as_ref().map_or(&given, |(_, memory)| memory);
-        let arguments = [
-            (*left_role, left),
-            (*right_role, right),
-            (self.output.role, written),
-            (role::SCRATCHPAD, &scratchpad),
-        ];
+        let mut arguments: Vec<_> = placed.iter().map(|(role, memory)| (*role, memory)).collect();
+        arguments.extend([(self.output.role, written), (role::SCRATCHPAD, &scratchpad)]);
         // SAFETY: the memory of all tensors fits the layouts that the primitive chose.
         unsafe { run(context, &queue, &self.code, &arguments)? };
         if let Some((copy, memory)) = &result {
@@ -158,10 +154,10 @@ impl Plan {
 impl Operand {
     fn new(context: &Context, description: &Description, tensor: Tensor, is_output: bool) -> Result<Self> {
         let Tensor { role, chosen, given } = tensor;
-        let layout = description.layout(chosen)?;
-        if layout.is(&given) {
+        let layout = chosen.map(|chosen| description.layout(chosen)).transpose()?;
+        let Some(layout) = layout.filter(|layout| !layout.is(&given)) else {
             return Ok(Self { role, given, copy: None });
-        }
+        };
         let code =
             if is_output { context.reorder(&layout, &given)? } else { context.reorder(&given, &layout)? };
         Ok(Self { role, given, copy: Some(Reordered { bytes: layout.bytes(), layout, code }) })
@@ -195,7 +191,7 @@ struct Kept {
 /// # Safety
 /// The memory of the tensors must fit the layouts that the primitive expects.
 unsafe fn run(context: &Context, queue: &Queue, code: &Code, arguments: &[(i32, &Placed)]) -> Result<()> {
-    let mut list = [ExecArg { arg: 0, memory: std::ptr::null_mut() }; 4];
+    let mut list = [ExecArg { arg: 0, memory: std::ptr::null_mut() }; ARGUMENTS];
     for (entry, (role, memory)) in list.iter_mut().zip(arguments) {
         *entry = ExecArg { arg: *role, memory: memory.handle().as_raw() };
     }

@@ -59,7 +59,7 @@ impl Library {
             return unsafe {
                 plan.execute(
                     out.as_mut_ptr().cast(),
-                    [left, right].map(|factor| Operand::new(factor.elements)),
+                    &[left, right].map(|factor| Operand::new(factor.elements)),
                 )
             }
             .is_ok();
@@ -128,9 +128,9 @@ impl Planned for Products {
         if description.is_reference() {
             return Ok(None);
         }
-        let tensor = |role, chosen, given| Tensor { role, chosen, given };
+        let tensor = |role, chosen, given| Tensor { role, chosen: Some(chosen), given };
         let factors =
-            [tensor(role::SRC, Query::SRC_MD, left), tensor(role::WEIGHTS, Query::WEIGHTS_MD, right)];
+            vec![tensor(role::SRC, Query::SRC_MD, left), tensor(role::WEIGHTS, Query::WEIGHTS_MD, right)];
         Plan::new(context, &description, tensor(role::DST, Query::DST_MD, out), factors).map(Some)
     }
 }

@@ -34,30 +34,43 @@ impl Geometry {
         result: &mut [T],
         [left, right]: [&[T]; 2],
         copies: Option<&Copies>,
+        bias: Option<&[T]>,
     ) -> bool {
         provider::computes(|provider| {
             let left = Operand::new(bytemuck::cast_slice(left));
             let operands = [left, Operand { elements: bytemuck::cast_slice(right), copies }];
-            provider.convolve(pass, T::DTYPE, self, bytemuck::cast_slice_mut(result), operands)
+            provider.convolve(
+                pass,
+                T::DTYPE,
+                self,
+                bytemuck::cast_slice_mut(result),
+                operands,
+                bias.map(bytemuck::cast_slice),
+            )
         })
     }
 
-    /// Convolves the large image. The kernels have copies if they never change.
+    /// Convolves the large image, and adds a bias to each channel of the small one. The kernels have copies if they never
+    /// change.
     pub(super) fn forward<T: Float>(
         &self,
         small: &mut [T],
         large: &[T],
         kernels: &[T],
         copies: Option<&Copies>,
+        bias: Option<&[T]>,
     ) {
-        if self.is_provided(Pass::Small, small, [large, kernels], copies) {
+        if self.is_provided(Pass::Small, small, [large, kernels], copies, bias) {
             return;
         }
         if self.taps() == 0 {
             small.fill(T::ZERO);
+            let channels =
+                small.chunks_exact_mut(self.small_len().max(1)).zip(bias.into_iter().flatten().cycle());
+            return channels.for_each(|(channel, bias)| channel.fill(*bias));
         }
         if self.prefers_planes() {
-            return self.convolve_planes(small, large, kernels);
+            return self.convolve_planes(small, large, kernels, bias);
         }
         let (mut columns, mut product) = (Vec::new(), Vec::new());
         for (group, block) in self.groups_of_blocks() {
@@ -76,14 +89,34 @@ impl Geometry {
                 let out = &mut small[self.small_at(sample, group)][block.lines.start * self.small[2]..];
                 let out = MatrixMut::with_rows_apart(out, self.small_channels, width, self.small_len());
                 T::multiply(out, kernels, columns, false);
+                if let Some(bias) = self.of_group(bias, group) {
+                    for ((image, _), bias) in self.pieces(group, &block).zip(bias) {
+                        small[image].iter_mut().for_each(|element| *element += *bias);
+                    }
+                }
                 continue;
             }
             product.resize(self.small_channels * width, T::ZERO);
             T::multiply(MatrixMut::new(&mut product, self.small_channels, width), kernels, columns, false);
-            for (image, matrix) in self.pieces(group, &block) {
-                small[image].copy_from_slice(&product[matrix]);
+            match self.of_group(bias, group) {
+                None => {
+                    let pieces = self.pieces(group, &block);
+                    pieces.for_each(|(image, matrix)| small[image].copy_from_slice(&product[matrix]));
+                }
+                Some(bias) => {
+                    let of_pieces =
+                        bias.iter().flat_map(|bias| std::iter::repeat_n(*bias, block.samples.len()));
+                    for ((image, matrix), bias) in self.pieces(group, &block).zip(of_pieces) {
+                        copy_plus(&mut small[image], &product[matrix], bias);
+                    }
+                }
             }
         }
+    }
+
+    /// Returns the biases of the channels of a group.
+    pub(super) fn of_group<'b, T>(&self, bias: Option<&'b [T]>, group: usize) -> Option<&'b [T]> {
+        Some(&bias?[group * self.small_channels..][..self.small_channels])
     }
 
     /// Computes the gradient of the large image, which is also the transposed convolution of the small one.
@@ -94,7 +127,7 @@ impl Geometry {
         kernels: &[T],
         copies: Option<&Copies>,
     ) {
-        if self.is_provided(Pass::Large, large, [small, kernels], copies) {
+        if self.is_provided(Pass::Large, large, [small, kernels], copies, None) {
             return;
         }
         large.fill(T::ZERO);
@@ -127,7 +160,7 @@ impl Geometry {
 
     /// Computes the gradient of the kernels.
     pub(super) fn backward_kernels<T: Float>(&self, kernels: &mut [T], large: &[T], small: &[T]) {
-        if self.is_provided(Pass::Kernels, kernels, [large, small], None) {
+        if self.is_provided(Pass::Kernels, kernels, [large, small], None, None) {
             return;
         }
         kernels.fill(T::ZERO);
@@ -189,6 +222,11 @@ impl Geometry {
             });
         }
     }
+}
+
+/// Copies numbers plus another one.
+pub(super) fn copy_plus<T: Float>(target: &mut [T], source: &[T], number: T) {
+    target.iter_mut().zip(source).for_each(|(target, &source)| *target = source + number);
 }
 
 /// Adds `source * factor` to elements of a target that are `step` apart.

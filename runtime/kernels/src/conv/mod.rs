@@ -32,16 +32,49 @@ use crate::tensor::{TensorMeta, View, ViewMut};
 /// # Errors
 /// [`Error::Rank`], [`Error::Shape`], [`Error::Attribute`], and [`Error::Type`] unless the tensors are floating-point.
 pub fn conv(out: &mut ViewMut<'_>, x: &View<'_>, filter: &View<'_>, with: &ConvAttributes<'_>) -> Result<()> {
+    convolve(out, x, filter, None, with)
+}
+
+/// Convolves an image, and adds a number to each channel of the output. `bias` is `[out channels]`.
+///
+/// # Errors
+/// As [`conv`].
+pub fn conv_bias(
+    out: &mut ViewMut<'_>,
+    x: &View<'_>,
+    filter: &View<'_>,
+    bias: &View<'_>,
+    with: &ConvAttributes<'_>,
+) -> Result<()> {
+    convolve(out, x, filter, Some(bias), with)
+}
+
+fn convolve(
+    out: &mut ViewMut<'_>,
+    x: &View<'_>,
+    filter: &View<'_>,
+    bias: Option<&View<'_>>,
+    with: &ConvAttributes<'_>,
+) -> Result<()> {
     let attributes = Attributes::from(with);
     let last = channels_last(with.data_format)?;
     let (x, out) = (channels_first(x, last), channels_first_mut(out, last));
     let geometry = attributes.forward(x.dims(), filter.dims(), out.dims())?;
     expect_shape(&geometry.small_dims(out.dims().len()), out.dims())?;
+    if let Some(bias) = bias {
+        expect_shape(&[out.dims()[1]], bias.dims())?;
+    }
     let operands = [&x, filter];
-    let Some(out) = geometry.left_over(Pass::Small, Some(out), operands, &operands)? else { return Ok(()) };
+    let mut halves = vec![&x, filter];
+    halves.extend(bias);
+    let Some(out) = geometry.left_over(Pass::Small, Some(out), operands, bias, &halves)? else {
+        return Ok(());
+    };
     let copies = filter.copies();
-    with_float!(x.dtype(), T => with_slices::<T, 1, 2>([out], [&x, filter], |[out], [x, filter]| {
-        geometry.forward(out, x, filter, copies);
+    let inputs = [Some(&x), Some(filter), bias];
+    with_float!(x.dtype(), T => with_optional_slices::<T, 1, 3>([Some(out)], inputs, |[out], [x, filter, bias]| {
+        let (out, [x, filter]) = (out.unwrap_or_default(), [x, filter].map(Option::unwrap_or_default));
+        geometry.forward(out, x, filter, copies, bias);
         Ok(())
     }))
 }
@@ -67,6 +100,19 @@ pub fn shape(x: TensorMeta<'_>, filter: TensorMeta<'_>, with: &ConvAttributes<'_
     Ok(dims)
 }
 
+/// Computes the shape of the result of [`conv_bias`].
+///
+/// # Errors
+/// As [`conv`].
+pub fn bias_shape(
+    x: TensorMeta<'_>,
+    filter: TensorMeta<'_>,
+    _: TensorMeta<'_>,
+    with: &ConvAttributes<'_>,
+) -> Result<Vec<usize>> {
+    shape(x, filter, with)
+}
+
 /// Computes the gradients of [`conv`] with respect to `x` and `filter`.
 ///
 /// # Errors
@@ -88,8 +134,8 @@ pub fn conv_grad(
     expect_shape(x.dims(), dx.as_ref().map_or(x.dims(), ViewMut::dims))?;
     expect_shape(filter.dims(), dfilter.as_deref().map_or(filter.dims(), ViewMut::dims))?;
     let inputs = [&x, filter, &dout];
-    let dfilter = geometry.left_over(Pass::Kernels, lend(dfilter), [&x, &dout], &inputs)?;
-    let dx = geometry.left_over(Pass::Large, dx, [&dout, filter], &inputs)?;
+    let dfilter = geometry.left_over(Pass::Kernels, lend(dfilter), [&x, &dout], None, &inputs)?;
+    let dx = geometry.left_over(Pass::Large, dx, [&dout, filter], None, &inputs)?;
     let (outs, inputs) = ([dx, dfilter], inputs.map(Some));
     if outs.iter().all(Option::is_none) {
         return Ok(());
@@ -125,7 +171,9 @@ pub fn conv_transpose(
     let (x, out) = (channels_first(x, last), channels_first_mut(out, last));
     let geometry = attributes.transposed(x.dims(), filter.dims(), out.dims())?;
     let operands = [&x, filter];
-    let Some(out) = geometry.left_over(Pass::Large, Some(out), operands, &operands)? else { return Ok(()) };
+    let Some(out) = geometry.left_over(Pass::Large, Some(out), operands, None, &operands)? else {
+        return Ok(());
+    };
     let copies = filter.copies();
     with_float!(x.dtype(), T => with_slices::<T, 1, 2>([out], [&x, filter], |[out], [x, filter]| {
         geometry.backward_image(out, x, filter, copies);
@@ -153,8 +201,8 @@ pub fn conv_transpose_grad(
     expect_shape(x.dims(), dx.as_ref().map_or(x.dims(), ViewMut::dims))?;
     expect_shape(filter.dims(), dfilter.as_deref().map_or(filter.dims(), ViewMut::dims))?;
     let inputs = [&x, filter, &dout];
-    let dfilter = geometry.left_over(Pass::Kernels, lend(dfilter), [&dout, &x], &inputs)?;
-    let dx = geometry.left_over(Pass::Small, dx, [&dout, filter], &inputs)?;
+    let dfilter = geometry.left_over(Pass::Kernels, lend(dfilter), [&dout, &x], None, &inputs)?;
+    let dx = geometry.left_over(Pass::Small, dx, [&dout, filter], None, &inputs)?;
     let (outs, inputs) = ([dx, dfilter], inputs.map(Some));
     if outs.iter().all(Option::is_none) {
         return Ok(());
@@ -162,7 +210,7 @@ pub fn conv_transpose_grad(
     with_float!(x.dtype(), T => with_optional_slices::<T, 2, 3>(outs, inputs, |[dx, dfilter], inputs| {
         let [x, filter, dout] = inputs.map(Option::unwrap_or_default);
         if let Some(dx) = dx {
-            geometry.forward(dx, dout, filter, None);
+            geometry.forward(dx, dout, filter, None, None);
         }
         if let Some(dfilter) = dfilter {
             geometry.backward_kernels(dfilter, dout, x);

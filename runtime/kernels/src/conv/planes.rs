@@ -5,6 +5,7 @@
 //! place on that depends on the kernel element alone, and a convolution is a product with the stretches as rows. A line of a
 //! plane is longer than one of the small image, so the product has some elements between lines that are not copied.
 
+use crate::conv::engine::copy_plus;
 use crate::conv::geometry::Geometry;
 use crate::elements::float::Float;
 use crate::loops::simd::wide_fused;
@@ -107,8 +108,14 @@ impl Geometry {
         self.small_channels <= FEW_CHANNELS && !self.is_pointwise()
     }
 
-    /// Convolves the channels of a large image.
-    pub(super) fn convolve_planes<T: Float>(&self, small: &mut [T], large: &[T], kernels: &[T]) {
+    /// Convolves the channels of a large image, and adds a bias to each channel of the small one.
+    pub(super) fn convolve_planes<T: Float>(
+        &self,
+        small: &mut [T],
+        large: &[T],
+        kernels: &[T],
+        bias: Option<&[T]>,
+    ) {
         let mut planes = Planes::new(self);
         let columns = planes.columns(self);
         let mut product = vec![T::ZERO; self.small_channels * columns];
@@ -122,11 +129,16 @@ impl Geometry {
                 |fused| multiply(out, kernels, &rows, [fused, false]),
             );
             let channels = small[self.small_at(sample, group)].chunks_exact_mut(self.small_len());
-            for (channel, product) in channels.zip(product.chunks_exact(columns)) {
+            let bias = self.of_group(bias, group);
+            for (number, (channel, product)) in channels.zip(product.chunks_exact(columns)).enumerate() {
                 for (line, to) in channel.chunks_exact_mut(self.small[2]).enumerate() {
                     let [z, y] = [line / self.small[1], line % self.small[1]];
                     let start = (z * planes.size[1] + y) * planes.size[2];
-                    to.copy_from_slice(&product[start..start + to.len()]);
+                    let from = &product[start..start + to.len()];
+                    match bias {
+                        None => to.copy_from_slice(from),
+                        Some(bias) => copy_plus(to, from, bias[number]),
+                    }
                 }
             }
         }

@@ -1,5 +1,5 @@
 use tenon_kernels::attributes::{ConvAttributes, ConvTransposeAttributes};
-use tenon_kernels::conv::{conv, conv_grad, conv_transpose, conv_transpose_grad, shape};
+use tenon_kernels::conv::{conv, conv_bias, conv_grad, conv_transpose, conv_transpose_grad, shape};
 use tenon_kernels::{DType, Error, View};
 
 use crate::support::{FLOATS, Random, gradient};
@@ -146,6 +146,10 @@ fn cases() -> Vec<Case> {
         Case { kernel: vec![1, 1], paddings: vec![0, 0], ..case.clone() },
         Case { kernel: vec![1, 1], paddings: vec![0, 0], strides: vec![2, 2], groups: 2, ..case.clone() },
         Case { channels: [1, 1], groups: 5, ..case.clone() },
+        // Many channels: windows are columns, those of several samples together, or some lines of one.
+        Case { batch: 3, channels: [2, 17], groups: 2, ..case.clone() },
+        Case { channels: [1, 18], image: vec![17, 16], ..case.clone() },
+        Case { channels: [2, 17], kernel: vec![1, 1], paddings: vec![0, 0], ..case.clone() },
         Case { channels: [1, 2], groups: 3, strides: vec![2, 1], image: wide.clone(), ..case.clone() },
         Case {
             channels: [1, 1],
@@ -209,21 +213,25 @@ fn convolutions_and_their_gradients_equal_a_loop() {
         let (views, groups) = ((x.view(), filter.view(), dout.view()), case.groups as i64);
         let Case { strides, paddings, algorithm, dilations, .. } = &case;
         let mut out_view = out.view_mut();
-        conv(
-            &mut out_view,
-            &views.0,
-            &views.1,
-            &ConvAttributes {
-                strides,
-                paddings,
-                padding_algorithm: algorithm,
-                dilations,
-                groups,
-                data_format: case.format(),
-            },
-        )
-        .unwrap();
-        out.assert_close(&case.forward(&inputs), &case);
+        let with = ConvAttributes {
+            strides,
+            paddings,
+            padding_algorithm: algorithm,
+            dilations,
+            groups,
+            data_format: case.format(),
+        };
+        conv(&mut out_view, &views.0, &views.1, &with).unwrap();
+        let mut wanted = case.forward(&inputs);
+        out.assert_close(&wanted, &case);
+        let channel_axis = if case.last { out_dims.len() - 1 } else { 1 };
+        let bias = random.tensor(dtype, &out_dims[channel_axis..=channel_axis]);
+        let (after, biases) = (out_dims[channel_axis + 1..].iter().product::<usize>(), bias.values());
+        for (place, value) in wanted.iter_mut().enumerate() {
+            *value += biases[place / after % biases.len()];
+        }
+        conv_bias(&mut out.view_mut(), &views.0, &views.1, &bias.view(), &with).unwrap();
+        out.assert_close(&wanted, &case);
         let [image, kernel] = [&views.0, &views.1].map(View::meta);
         let dims = shape(
             image,

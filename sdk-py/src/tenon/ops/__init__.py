@@ -89,7 +89,7 @@ from tenon.ops.comparison import (
 )
 from tenon.ops.complex_numbers import complex_is_finite, complex_is_inf, complex_is_nan, conj
 from tenon.ops.conversion import cast
-from tenon.ops.convolution import conv
+from tenon.ops.convolution import conv, conv_bias
 from tenon.ops.creation import arange_tensor, linspace, logspace
 from tenon.ops.decomposition import cholesky, determinant, inverse, matrix_power, slogdet, solve
 from tenon.ops.deformable import deformable_attention, deformable_columns, deformable_conv
@@ -280,6 +280,7 @@ __all__ = [
     "complex_is_nan",
     "conj",
     "conv",
+    "conv_bias",
     "copy",
     "copysign",
     "correlation",

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from tenon.stream import Stream
 
 _CONV = _compute.Operator("conv", "float", "0", "IItIit", shapes="out")
+_CONV_BIAS = _compute.Operator("conv_bias", "float", "0", "IItIit", shapes="out")
 
 
 def conv(
@@ -58,4 +59,48 @@ def conv(
     """
     return _CONV.one(
         [x, filter], [strides, paddings, padding_algorithm, dilations, groups, data_format], None, None, out, stream
+    )
+
+
+def conv_bias(
+    x: Buffer,
+    filter: Buffer,
+    bias: Buffer,
+    strides: Sequence[int],
+    paddings: Sequence[int],
+    padding_algorithm: str = "EXPLICIT",
+    *,
+    dilations: Sequence[int],
+    groups: int = 1,
+    data_format: str = "NCHW",
+    out: Buffer | None = None,
+    stream: Stream | None = None,
+) -> Buffer:
+    """Convolves images with filters, and adds a number to each channel of the result.
+
+    `conv`, and then a sum. Libraries add the bias while the result is in the cache.
+
+    Args:
+        x: The images.
+        filter: The filters.
+        bias: What is added to each channel, `[out channels]`.
+        strides: Step of the window along each dimension.
+        paddings: Zeros before and after each dimension: one number for both, or two.
+        padding_algorithm: `EXPLICIT`, or `SAME` or `VALID` instead of `paddings`.
+        dilations: Distance between elements of the window along each dimension.
+        groups: The number of groups of channels, each of which has filters of its own.
+        data_format: The order of the dimensions of the images: `NCHW`, `NHWC` or their like.
+        out: The buffer for the result, which may be an input. None: a new one.
+        stream: The stream on which it is computed. None: the current stream of the device.
+
+    Returns:
+        The result, with the shape that `conv` gives it.
+    """
+    return _CONV_BIAS.one(
+        [x, filter, bias],
+        [strides, paddings, padding_algorithm, dilations, groups, data_format],
+        None,
+        None,
+        out,
+        stream,
     )

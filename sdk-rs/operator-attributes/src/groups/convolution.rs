@@ -2,7 +2,7 @@
 
 //! The attributes of convolution and pooling.
 
-/// The attributes of `conv`, `conv_out_shape` and `conv_grad`.
+/// The attributes of `conv`, `conv_out_shape`, `conv_bias`, `conv_bias_out_shape` and `conv_grad`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ConvAttributes<'a> {
     /// Step of the window along each dimension.

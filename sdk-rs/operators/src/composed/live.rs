@@ -74,6 +74,13 @@ impl<'v> Live<'v> {
         }
     }
 
+    pub(super) fn text(&self) -> Result<&'v str> {
+        match self {
+            Self::Text(value) => Ok(value),
+            _ => Err(wrong("it needs a text")),
+        }
+    }
+
     /// Returns an operand of a method: a number stands for a tensor without dimensions.
     pub(super) fn operand(self, memory: &'v dyn Temporaries, ty: DataType) -> Result<TensorRef<'v>> {
         match self {

@@ -25,6 +25,9 @@ pub(super) fn call<'v>(name: &str, values: &[Live<'v>]) -> Result<Live<'v>> {
         ("scalar", [of]) => Live::Tensor(reshaped(of.tensor()?, &[])?),
         ("stacked", [of]) => Live::Tensor(inserted(of.tensor()?, 0)?),
         ("repeated_axes", [whole, part]) => Live::Integers(repeated_axes(whole.shape()?, part.shape()?)?),
+        ("channels", [of, images, format]) => {
+            Live::Tensor(channels(of.tensor()?, images.shape()?, format.text()?)?)
+        }
         ("rows", [of]) => Live::Tensor(rows(of.tensor()?)?),
         ("columns", [of]) => Live::Tensor(columns(of.tensor()?)?),
         ("product_of", [of, left, right]) => {
@@ -63,6 +66,15 @@ fn reduced(dims: &[usize], axes: &[i64]) -> Result<Vec<usize>> {
 /// Returns the dimensions of a reduction; none stand for all.
 fn axes(axis: &[i64], reduce_all: bool) -> Vec<i64> {
     if reduce_all { Vec::new() } else { axis.to_vec() }
+}
+
+/// Returns a tensor with a number for each channel in a shape that is broadcast to images.
+fn channels<'v>(of: &TensorRef<'v>, images: &[usize], format: &str) -> Result<TensorRef<'v>> {
+    if format.ends_with('C') {
+        return Ok(of.clone());
+    }
+    let space = images.len().saturating_sub(2);
+    reshaped(of, &[of.dims(), &vec![1; space]].concat())
 }
 
 /// Returns the number of elements along some dimensions, or along all if none are given.

@@ -2,7 +2,8 @@ use std::cell::Cell;
 use tenon::support::Mutex;
 
 use super::*;
-use crate::{Activation, Arithmetic, Launch, Layout, Optimizer, contiguous_strides};
+use crate::attributes::ConvAttributes;
+use crate::{Activation, Arithmetic, Convolution, Launch, Layout, Optimizer, contiguous_strides};
 use tenon::DevicePtr;
 use tenon::device::{DeviceId, Stream};
 
@@ -31,6 +32,27 @@ impl Operators for Npu {
         _: &TensorRef<'_>,
     ) -> Result<()> {
         self.note("multiply", out)
+    }
+
+    fn add(
+        &self,
+        _: Launch,
+        out: &mut TensorMut<'_>,
+        _: &TensorRef<'_>,
+        summand: &TensorRef<'_>,
+    ) -> Result<()> {
+        self.note(&format!("add {:?} to", summand.dims()), out)
+    }
+
+    fn conv(
+        &self,
+        _: Launch,
+        out: &mut TensorMut<'_>,
+        _: &TensorRef<'_>,
+        _: &TensorRef<'_>,
+        with: &ConvAttributes<'_>,
+    ) -> Result<()> {
+        self.note(&format!("conv {:?}", with.strides), out)
     }
 
     fn subtract(&self, _: Launch, _: &mut TensorMut<'_>, _: &TensorRef<'_>, _: &TensorRef<'_>) -> Result<()> {
@@ -113,6 +135,27 @@ fn gradients_are_summed_to_the_shape_of_the_operand() {
     };
     assert_eq!(gradient([2, 3]).unwrap(), ["multiply [2, 3]"]);
     assert_eq!(gradient([1, 3]).unwrap(), ["multiply [2, 3]", "reduce_as [1, 3]"]);
+}
+
+#[test]
+fn bias_is_added_to_channels_in_any_order_of_dimensions() {
+    let convolve = |dims: [usize; 4], data_format| {
+        let with = ConvAttributes {
+            strides: &[2, 1],
+            paddings: &[0, 0],
+            padding_algorithm: "EXPLICIT",
+            dilations: &[1, 1],
+            groups: 1,
+            data_format,
+        };
+        let notes = noted(|composed, tensor| {
+            let [x, filter] = [[1, 2, 9, 9], [3, 2, 1, 1]].map(|dims| tensor(&dims).into_input());
+            composed.conv_bias(LAUNCH, &mut tensor(&dims), &x, &filter, &tensor(&[3]).into_input(), &with)
+        });
+        notes.unwrap()
+    };
+    assert_eq!(convolve([1, 3, 5, 9], "NCHW"), ["conv [2, 1] [1, 3, 5, 9]", "add [3, 1, 1] to [1, 3, 5, 9]"]);
+    assert_eq!(convolve([1, 5, 9, 3], "NHWC"), ["conv [2, 1] [1, 5, 9, 3]", "add [3] to [1, 5, 9, 3]"]);
 }
 
 #[test]

@@ -47,6 +47,39 @@ pub trait Convolution: Send + Sync {
         Err(Error::unsupported("conv_out_shape"))
     }
 
+    /// Convolves images with filters, and adds a number to each channel of the result.
+    ///
+    /// `conv`, and then a sum. Libraries add the bias while the result is in the cache.
+    ///
+    /// * `out`: The result, with the shape that `conv` gives it.
+    /// * `x`: The images.
+    /// * `filter`: The filters.
+    /// * `bias`: What is added to each channel, `[out channels]`.
+    /// * `with`: The attributes, see [`ConvAttributes`].
+    fn conv_bias(
+        &self,
+        launch: Launch,
+        out: &mut TensorMut<'_>,
+        x: &TensorRef<'_>,
+        filter: &TensorRef<'_>,
+        bias: &TensorRef<'_>,
+        with: &ConvAttributes<'_>,
+    ) -> Result<()> {
+        Err(Error::unsupported("conv_bias"))
+    }
+
+    /// Computes the shape of an output of [`conv_bias`](Self::conv_bias).
+    fn conv_bias_out_shape(
+        &self,
+        launch: Launch,
+        x: &TensorRef<'_>,
+        filter: &TensorRef<'_>,
+        bias: &TensorRef<'_>,
+        with: &ConvAttributes<'_>,
+    ) -> Result<Vec<usize>> {
+        Err(Error::unsupported("conv_bias_out_shape"))
+    }
+
     /// Computes the gradients of `conv`.
     ///
     /// * `dx`: The gradient of `x`.

@@ -160,12 +160,13 @@ pub(super) fn add_bias(call: &Call<'_>, out: &mut TensorMut<'_>, bias: Option<Te
     call.run(|operators, launch| operators.add(launch, out, &present, &bias))
 }
 
-/// Convolves images with filters.
+/// Convolves images with filters, and adds a number to each channel.
 pub(super) fn convolve(
     call: &Call<'_>,
     out: &mut TensorMut<'_>,
     x: &TensorRef<'_>,
     filter: &TensorRef<'_>,
+    bias: Option<&TensorRef<'_>>,
     placed: &Placed,
     groups: i64,
 ) -> Result<()> {
@@ -178,7 +179,10 @@ pub(super) fn convolve(
         groups,
         data_format: "NCHW",
     };
-    call.run(|operators, launch| operators.conv(launch, out, x, filter, &attributes))
+    call.run(|operators, launch| match bias {
+        None => operators.conv(launch, out, x, filter, &attributes),
+        Some(bias) => operators.conv_bias(launch, out, x, filter, bias, &attributes),
+    })
 }
 
 /// Returns the shape of a convolution, and its windows.
@@ -216,8 +220,7 @@ pub(crate) fn conv(info: &Info) -> Result<Compute> {
         if out.is_empty() {
             return Ok(());
         }
-        convolve(call, &mut out, &x, &filter, &placed, groups)?;
-        add_bias(call, &mut out, call.optional(2)?)
+        convolve(call, &mut out, &x, &filter, call.optional(2)?.as_ref(), &placed, groups)
     }))
 }
 
@@ -238,8 +241,7 @@ pub(crate) fn fused_conv(info: &Info) -> Result<Compute> {
         if out.is_empty() {
             return Ok(());
         }
-        convolve(call, &mut out, &x, &filter, &placed, groups)?;
-        add_bias(call, &mut out, call.optional(2)?)?;
+        convolve(call, &mut out, &x, &filter, call.optional(2)?.as_ref(), &placed, groups)?;
         if let Some(summand) = call.optional(3)? {
             let present = out.as_input();
             call.run(|operators, launch| operators.add(launch, &mut out, &present, &summand))?;
@@ -348,7 +350,7 @@ pub(crate) fn conv_integer(info: &Info) -> Result<Compute> {
         // Sums of products of bytes are exact in double.
         let wide = DataType::FLOAT64;
         let mut sum = call.temporary(wide, &dims)?;
-        convolve(call, &mut sum, &call.cast(&x, wide)?, &call.cast(&filter, wide)?, &placed, groups)?;
+        convolve(call, &mut sum, &call.cast(&x, wide)?, &call.cast(&filter, wide)?, None, &placed, groups)?;
         let sum = sum.into_input();
         call.run(|operators, launch| operators.cast(launch, &mut out, &sum))
     }))

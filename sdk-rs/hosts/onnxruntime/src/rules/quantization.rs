@@ -4,7 +4,7 @@ use tenon::device::{DataType, Error, Result};
 use tenon_operators::attributes::SumAttributes;
 use tenon_operators::{TensorMut, TensorRef};
 
-use super::convolution::{Windows, add_bias, convolution_dims, convolve};
+use super::convolution::{Windows, convolution_dims, convolve};
 use super::elementwise::{is_float, scaled};
 use super::products::{multiply, product_dims, shifted};
 use super::{binary, unary};
@@ -170,9 +170,8 @@ pub(crate) fn qlinear_conv(info: &Info) -> Result<Compute> {
             Ok(vec![call.cast(&shifted(call, &filter, zero, false)?, wide)?])
         })?;
         let mut sum = call.temporary(wide, &dims)?;
-        convolve(call, &mut sum, &x, &filters[0], &placed, groups)?;
         let bias = call.optional(8)?.map(|bias| call.cast(&bias, wide)).transpose()?;
-        add_bias(call, &mut sum, bias)?;
+        convolve(call, &mut sum, &x, &filters[0], bias.as_ref(), &placed, groups)?;
         let number = |index| call.cast(&call.input(index)?, DataType::FLOAT32);
         let scale = call.binary(&number(1)?, &number(4)?, binary!(multiply))?;
         let scale = along(&call.binary(&scale, &number(6)?, binary!(divide))?, &dims, 1)?;

@@ -7,7 +7,7 @@ use crate::nodes::types::{FLOAT, FLOAT32, INT8, INT32, INT64, INTEGER, UINT8};
 use crate::rules;
 
 pub(super) static NODES: &[Node] = &[
-    Node::new("Conv", 1, &[("T", FLOAT)], (&["conv", "add"], rules::convolution::conv)),
+    Node::new("Conv", 1, &[("T", FLOAT)], (&["conv", "conv_bias"], rules::convolution::conv)),
     Node::new(
         "ConvTranspose",
         1,

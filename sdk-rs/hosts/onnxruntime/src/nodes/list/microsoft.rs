@@ -13,7 +13,7 @@ pub(super) static NODES: &[Node] = &[
         1,
         &[("T", FLOAT)],
         (
-            &["conv", "add", "relu", "sigmoid", "tanh", "leaky_relu", "clip", "hard_sigmoid"],
+            &["conv", "conv_bias", "add", "relu", "sigmoid", "tanh", "leaky_relu", "clip", "hard_sigmoid"],
             rules::convolution::fused_conv,
         ),
     )

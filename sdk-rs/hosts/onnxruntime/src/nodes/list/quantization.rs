@@ -83,7 +83,7 @@ pub(super) static NODES: &[Node] = &[
         10,
         &[("T1", INT8.and(UINT8)), ("T2", INT8.and(UINT8)), ("T3", INT8.and(UINT8)), ("T4", INT32)],
         (
-            &["conv", "subtract", "multiply", "divide", "round", "add", "clip", "cast", "copy"],
+            &["conv", "conv_bias", "subtract", "multiply", "divide", "round", "add", "clip", "cast", "copy"],
             rules::quantization::qlinear_conv,
         ),
     ),

@@ -93,27 +93,29 @@ pub(crate) fn convolution(
     let (input, out) = (batched("input", input, space)?, batched("out", out, space)?);
     expect_shape("out", &out, &attributes.windows(&input, weight.dims()[0], weight)?)?;
     let weight = call.to_type(weight, input.data_type())?;
+    if let Some(bias) = bias {
+        expect_shape("bias", bias, &out.dims()[1..2])?;
+    }
+    let bias = bias.map(|bias| call.to_type(bias, input.data_type())).transpose()?;
     let mut result = call.output(&out, input.data_type(), &[&input, &weight])?;
-    call.run(&Method::new("conv", FLOAT), input.data_type(), &mut |device, launch| {
+    let method = Method::new(if bias.is_some() { "conv_bias" } else { "conv" }, FLOAT);
+    call.run(&method, input.data_type(), &mut |device, launch| {
         let Attributes { strides, paddings, dilations, format } = &attributes;
         let (out, x, filter) = (result.elements(), input.elements(), weight.elements());
-        device.conv(
-            launch,
-            out,
-            x,
-            filter,
-            &ConvAttributes {
-                strides,
-                paddings,
-                padding_algorithm: "EXPLICIT",
-                dilations,
-                groups,
-                data_format: format,
-            },
-        )
+        let with = ConvAttributes {
+            strides,
+            paddings,
+            padding_algorithm: "EXPLICIT",
+            dilations,
+            groups,
+            data_format: format,
+        };
+        match &bias {
+            None => device.conv(launch, out, x, filter, &with),
+            Some(bias) => device.conv_bias(launch, out, x, filter, bias.elements(), &with),
+        }
     })?;
-    result.finish()?;
-    add_bias(call, &out, bias)
+    result.finish()
 }
 
 /// Computes the requested gradients of [`convolution`].
