@@ -60,7 +60,7 @@ impl Geometry {
         copies: Option<&Copies>,
         bias: Option<&[T]>,
     ) {
-        if self.is_provided(Pass::Small, small, [large, kernels], copies, bias) {
+        if small.is_empty() || self.is_provided(Pass::Small, small, [large, kernels], copies, bias) {
             return;
         }
         if self.taps() == 0 {

@@ -372,14 +372,14 @@ fn images_larger_than_a_block_equal_a_loop() {
     let mut random = Random(4);
     let case = Case {
         batch: 1,
-        channels: [32, 1],
+        channels: [32, 17],
         image: vec![26, 40],
         algorithm: "SAME",
         ..cases().swap_remove(0)
     };
     let x = random.tensor(DType::F32, &[1, 32, 26, 40]);
-    let filter = random.tensor(DType::F32, &[1, 32, 3, 3]);
-    let mut out = random.tensor(DType::F32, &[1, 1, 26, 40]);
+    let filter = random.tensor(DType::F32, &[17, 32, 3, 3]);
+    let mut out = random.tensor(DType::F32, &[1, 17, 26, 40]);
     let (x_view, filter_view) = (x.view(), filter.view());
     let mut view = out.view_mut();
     conv(
@@ -399,6 +399,39 @@ fn images_larger_than_a_block_equal_a_loop() {
     let wanted = case.forward(&[x.values(), filter.values()]);
     let near = |(ours, wanted): (f64, &f64)| (ours - wanted).abs() < 1e-3;
     assert!(out.values().into_iter().zip(&wanted).all(near));
+}
+
+#[test]
+fn empty_tensors_are_convolved() {
+    let mut random = Random(7);
+    let with = ConvAttributes {
+        strides: &[3, 3],
+        paddings: &[0, 0],
+        padding_algorithm: "EXPLICIT",
+        dilations: &[1, 1],
+        groups: 1,
+        data_format: "NCHW",
+    };
+    for channels in [1, 17] {
+        for [x_dims, filter_dims, out_dims] in [
+            // No window fits, no images, no channels of the images, no channels of the result.
+            [[1, 1, 4, 4], [channels, 1, 5, 5], [1, channels, 0, 0]],
+            [[0, 1, 4, 4], [channels, 1, 3, 3], [0, channels, 1, 1]],
+            [[2, 0, 4, 4], [channels, 0, 3, 3], [2, channels, 1, 1]],
+            [[2, 1, 4, 4], [0, 1, 3, 3], [2, 0, 1, 1]],
+        ] {
+            let [x, filter] = [x_dims, filter_dims].map(|dims| random.tensor(DType::F32, &dims));
+            let bias = random.tensor(DType::F32, &[filter_dims[0]]);
+            let mut out = random.tensor(DType::F32, &out_dims);
+            let (x_view, filter_view, bias_view) = (x.view(), filter.view(), bias.view());
+            conv_bias(&mut out.view_mut(), &x_view, &filter_view, &bias_view, &with).unwrap();
+            if !out.values().is_empty() {
+                assert_eq!(out.values(), bias.values().repeat(2), "{out_dims:?}");
+            }
+            conv(&mut out.view_mut(), &x_view, &filter_view, &with).unwrap();
+            assert!(out.values().iter().all(|value| *value == 0.0), "{out_dims:?}");
+        }
+    }
 }
 
 #[test]
