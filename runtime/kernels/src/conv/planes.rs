@@ -19,8 +19,8 @@ const FEW_CHANNELS: usize = 16;
 /// The channels of a large image that belong to a group of one sample.
 struct Planes<T> {
     elements: Vec<T>,
-    /// The phases of each dimension that kernel elements read.
-    phases: Spatial<Vec<usize>>,
+    /// The phases of each plane of a channel. Only those that kernel elements read have a plane.
+    phases: Vec<Spatial<usize>>,
     /// The size of a plane.
     size: Spatial<usize>,
     /// For each kernel element, the element that it reads in the first window.
@@ -36,34 +36,29 @@ impl<T: Float> Planes<T> {
             (0..geometry.kernel[dimension])
                 .map(move |place| (place * dilation % step, place * dilation / step))
         };
-        let phases: Spatial<Vec<usize>> = std::array::from_fn(|dimension| {
-            let mut phases: Vec<usize> = places(dimension).map(|(phase, _)| phase).collect();
-            phases.sort_unstable();
-            phases.dedup();
-            phases
-        });
+        let elements_of_kernel = || {
+            let along = |z, y| places(2).map(move |x| [z, y, x]);
+            places(0).flat_map(move |z| places(1).flat_map(move |y| along(z, y)))
+        };
+        let mut phases: Vec<Spatial<usize>> =
+            elements_of_kernel().map(|element| element.map(|(phase, _)| phase)).collect();
+        phases.sort_unstable();
+        phases.dedup();
         let size: Spatial<usize> = std::array::from_fn(|dimension| {
             geometry.small[dimension] + reach(dimension) / geometry.strides[dimension]
         });
         let len: usize = size.iter().product();
-        let planes: usize = phases.iter().map(Vec::len).product();
         let mut starts = Vec::with_capacity(geometry.taps());
         for channel in 0..geometry.large_channels {
-            for z in places(0) {
-                for y in places(1) {
-                    for x in places(2) {
-                        let (mut plane, mut element) = (channel, 0);
-                        for (dimension, (phase, place)) in [z, y, x].into_iter().enumerate() {
-                            let known = &phases[dimension];
-                            plane = plane * known.len() + known.partition_point(|known| *known < phase);
-                            element = element * size[dimension] + place;
-                        }
-                        starts.push(plane * len + element);
-                    }
-                }
+            for element in elements_of_kernel() {
+                let phase = element.map(|(phase, _)| phase);
+                let plane = channel * phases.len() + phases.partition_point(|known| *known < phase);
+                let place =
+                    (0..SPACE).fold(0, |place, dimension| place * size[dimension] + element[dimension].1);
+                starts.push(plane * len + place);
             }
         }
-        let elements = vec![T::ZERO; geometry.large_channels * planes * len];
+        let elements = vec![T::ZERO; geometry.large_channels * phases.len() * len];
         Self { elements, phases, size, starts }
     }
 
@@ -77,25 +72,15 @@ impl<T: Float> Planes<T> {
     /// Reads the image. Padding stays zero.
     fn fill(&mut self, geometry: &Geometry, large: &[T]) {
         let [depth, height, width] = self.size;
-        let mut lines = self.elements.chunks_exact_mut(width);
         let channels = large.chunks_exact(geometry.large_len().max(1));
-        for channel in channels {
-            for z_phase in &self.phases[0] {
-                for y_phase in &self.phases[1] {
-                    for x_phase in &self.phases[2] {
-                        for z in 0..depth {
-                            for y in 0..height {
-                                let Some(line) = lines.next() else { return };
-                                let z = geometry.position(0, z, *z_phase);
-                                let y = geometry.position(1, y, *y_phase);
-                                if let (Some(z), Some(y)) = (z, y) {
-                                    let from = (z * geometry.large[1] + y) * geometry.large[2];
-                                    let from = &channel[from..from + geometry.large[2]];
-                                    geometry.read_line(line, from, *x_phase);
-                                }
-                            }
-                        }
-                    }
+        let planes = channels.flat_map(|channel| self.phases.iter().map(move |phase| (channel, phase)));
+        for (plane, (channel, phase)) in self.elements.chunks_exact_mut(depth * height * width).zip(planes) {
+            for (number, line) in plane.chunks_exact_mut(width).enumerate() {
+                let z = geometry.position(0, number / height, phase[0]);
+                let y = geometry.position(1, number % height, phase[1]);
+                if let (Some(z), Some(y)) = (z, y) {
+                    let from = (z * geometry.large[1] + y) * geometry.large[2];
+                    geometry.read_line(line, &channel[from..from + geometry.large[2]], phase[2]);
                 }
             }
         }
