@@ -80,9 +80,12 @@ pub(crate) fn computes(with: impl FnOnce(&dyn Provider) -> bool) -> bool {
 
 /// Returns true if a provider may compute a half-precision output from inputs of the same type, without
 /// conversions.
-pub(crate) fn takes_halves(out: &ViewMut<'_>, inputs: &[&View<'_>]) -> bool {
+pub(crate) fn takes_halves<'a, 'v: 'a>(
+    out: &ViewMut<'_>,
+    inputs: impl IntoIterator<Item = &'a View<'v>>,
+) -> bool {
     matches!(out.dtype(), DType::F16 | DType::Bf16)
         && PROVIDER.get().is_some()
         && out.is_contiguous()
-        && inputs.iter().all(|input| input.dtype() == out.dtype() && !out.shares_memory(input))
+        && inputs.into_iter().all(|input| input.dtype() == out.dtype() && !out.shares_memory(input))
 }

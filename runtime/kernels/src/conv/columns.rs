@@ -27,6 +27,16 @@ impl Block {
     }
 }
 
+/// The windows of a block in one channel of one sample.
+pub(super) struct Piece {
+    /// The number of the channel in its group.
+    pub(super) channel: usize,
+    /// The elements of the small image.
+    pub(super) image: Range<usize>,
+    /// The elements of a matrix with a row for each channel of the group and a column for each window of the block.
+    pub(super) matrix: Range<usize>,
+}
+
 impl Geometry {
     /// Returns blocks of windows whose columns are not much larger than [`BLOCK`]; none if there is nothing to compute.
     fn blocks(&self) -> impl Iterator<Item = Block> + use<> {
@@ -57,13 +67,8 @@ impl Geometry {
         block.samples.len() * block.lines.len() * self.small[2]
     }
 
-    /// Returns the elements of a channel of the small image in a sample of a block, and where they are in a matrix with a row
-    /// for each channel and a column for each window.
-    pub(super) fn pieces(
-        &self,
-        group: usize,
-        block: &Block,
-    ) -> impl Iterator<Item = (Range<usize>, Range<usize>)> {
+    /// Returns the parts of a group of channels of the small image that belong to a block.
+    pub(super) fn pieces(&self, group: usize, block: &Block) -> impl Iterator<Item = Piece> {
         let (width, in_sample) = (self.width(block), block.lines.len() * self.small[2]);
         let first = block.samples.start;
         let samples = block.samples.clone();
@@ -72,7 +77,7 @@ impl Geometry {
             samples.clone().map(move |sample| {
                 let image = self.small_at(sample, group).start + channel * self.small_len() + start;
                 let matrix = channel * width + (sample - first) * in_sample;
-                (image..image + in_sample, matrix..matrix + in_sample)
+                Piece { channel, image: image..image + in_sample, matrix: matrix..matrix + in_sample }
             })
         })
     }
@@ -91,7 +96,8 @@ impl Geometry {
             return Matrix::with_rows_apart(small, self.small_channels, width, self.small_len());
         }
         stacked.clear();
-        self.pieces(group, block).for_each(|(image, _)| stacked.extend_from_slice(&small[image]));
+        let pieces = self.pieces(group, block);
+        pieces.for_each(|piece| stacked.extend_from_slice(&small[piece.image]));
         Matrix::new(stacked, self.small_channels, width)
     }
 

@@ -6,6 +6,7 @@
 use std::ops::{Range, RangeFrom};
 
 use crate::constant::Copies;
+use crate::conv::columns::Piece;
 use crate::conv::geometry::{Geometry, Pass, Segment};
 use crate::elements::float::Float;
 use crate::loops::lines::sum;
@@ -75,7 +76,7 @@ impl Geometry {
         let (mut columns, mut product) = (Vec::new(), Vec::new());
         for (group, block) in self.groups_of_blocks() {
             let kernels = Matrix::new(&kernels[self.kernels_at(group)], self.small_channels, self.taps());
-            let width = self.width(&block);
+            let (width, bias) = (self.width(&block), self.of_group(bias, group));
             let columns = match block.sample() {
                 Some(sample) if self.is_pointwise() => {
                     Matrix::new(&large[self.large_at(sample, group)], self.large_channels, self.large_len())
@@ -89,27 +90,17 @@ impl Geometry {
                 let out = &mut small[self.small_at(sample, group)][block.lines.start * self.small[2]..];
                 let out = MatrixMut::with_rows_apart(out, self.small_channels, width, self.small_len());
                 T::multiply(out, kernels, columns, false);
-                if let Some(bias) = self.of_group(bias, group) {
-                    for ((image, _), bias) in self.pieces(group, &block).zip(bias) {
-                        small[image].iter_mut().for_each(|element| *element += *bias);
+                if let Some(bias) = bias {
+                    for Piece { channel, image, .. } in self.pieces(group, &block) {
+                        small[image].iter_mut().for_each(|element| *element += bias[channel]);
                     }
                 }
                 continue;
             }
             product.resize(self.small_channels * width, T::ZERO);
             T::multiply(MatrixMut::new(&mut product, self.small_channels, width), kernels, columns, false);
-            match self.of_group(bias, group) {
-                None => {
-                    let pieces = self.pieces(group, &block);
-                    pieces.for_each(|(image, matrix)| small[image].copy_from_slice(&product[matrix]));
-                }
-                Some(bias) => {
-                    let of_pieces =
-                        bias.iter().flat_map(|bias| std::iter::repeat_n(*bias, block.samples.len()));
-                    for ((image, matrix), bias) in self.pieces(group, &block).zip(of_pieces) {
-                        copy_plus(&mut small[image], &product[matrix], bias);
-                    }
-                }
+            for Piece { channel, image, matrix } in self.pieces(group, &block) {
+                copy_channel(&mut small[image], &product[matrix], bias.map(|bias| bias[channel]));
             }
         }
     }
@@ -224,9 +215,12 @@ impl Geometry {
     }
 }
 
-/// Copies numbers plus another one.
-pub(super) fn copy_plus<T: Float>(target: &mut [T], source: &[T], number: T) {
-    target.iter_mut().zip(source).for_each(|(target, &source)| *target = source + number);
+/// Copies elements of a channel, plus its bias if there is one.
+pub(super) fn copy_channel<T: Float>(target: &mut [T], source: &[T], bias: Option<T>) {
+    match bias {
+        None => target.copy_from_slice(source),
+        Some(bias) => target.iter_mut().zip(source).for_each(|(target, &source)| *target = source + bias),
+    }
 }
 
 /// Adds `source * factor` to elements of a target that are `step` apart.

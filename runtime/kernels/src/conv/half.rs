@@ -15,11 +15,10 @@ impl Geometry {
         mut result: Option<ViewMut<'v>>,
         operands: [&View<'_>; 2],
         bias: Option<&View<'_>>,
-        inputs: &[&View<'_>],
+        inputs: [Option<&View<'_>>; 3],
     ) -> Result<Option<ViewMut<'v>>> {
-        let Some(out) = result.as_mut().filter(|out| provider::takes_halves(out, inputs)) else {
-            return Ok(result);
-        };
+        let takes_halves = |out: &&mut ViewMut<'v>| provider::takes_halves(out, inputs.into_iter().flatten());
+        let Some(out) = result.as_mut().filter(takes_halves) else { return Ok(result) };
         let (dtype, copies, mut is_done) = (out.dtype(), operands.map(View::copies), false);
         let [left, right] = operands.map(Some);
         with_optional_slices::<u16, 1, 3>([Some(out.reborrow())], [left, right, bias], |[out], inputs| {

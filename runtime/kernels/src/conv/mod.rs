@@ -64,14 +64,11 @@ fn convolve(
     if let Some(bias) = bias {
         expect_shape(&[out.dims()[1]], bias.dims())?;
     }
-    let operands = [&x, filter];
-    let mut halves = vec![&x, filter];
-    halves.extend(bias);
-    let Some(out) = geometry.left_over(Pass::Small, Some(out), operands, bias, &halves)? else {
+    let inputs = [Some(&x), Some(filter), bias];
+    let Some(out) = geometry.left_over(Pass::Small, Some(out), [&x, filter], bias, inputs)? else {
         return Ok(());
     };
     let copies = filter.copies();
-    let inputs = [Some(&x), Some(filter), bias];
     with_float!(x.dtype(), T => with_optional_slices::<T, 1, 3>([Some(out)], inputs, |[out], [x, filter, bias]| {
         let (out, [x, filter]) = (out.unwrap_or_default(), [x, filter].map(Option::unwrap_or_default));
         geometry.forward(out, x, filter, copies, bias);
@@ -133,10 +130,10 @@ pub fn conv_grad(
     expect_shape(&geometry.small_dims(dout.dims().len()), dout.dims())?;
     expect_shape(x.dims(), dx.as_ref().map_or(x.dims(), ViewMut::dims))?;
     expect_shape(filter.dims(), dfilter.as_deref().map_or(filter.dims(), ViewMut::dims))?;
-    let inputs = [&x, filter, &dout];
-    let dfilter = geometry.left_over(Pass::Kernels, lend(dfilter), [&x, &dout], None, &inputs)?;
-    let dx = geometry.left_over(Pass::Large, dx, [&dout, filter], None, &inputs)?;
-    let (outs, inputs) = ([dx, dfilter], inputs.map(Some));
+    let inputs = [&x, filter, &dout].map(Some);
+    let dfilter = geometry.left_over(Pass::Kernels, lend(dfilter), [&x, &dout], None, inputs)?;
+    let dx = geometry.left_over(Pass::Large, dx, [&dout, filter], None, inputs)?;
+    let outs = [dx, dfilter];
     if outs.iter().all(Option::is_none) {
         return Ok(());
     }
@@ -171,7 +168,8 @@ pub fn conv_transpose(
     let (x, out) = (channels_first(x, last), channels_first_mut(out, last));
     let geometry = attributes.transposed(x.dims(), filter.dims(), out.dims())?;
     let operands = [&x, filter];
-    let Some(out) = geometry.left_over(Pass::Large, Some(out), operands, None, &operands)? else {
+    let inputs = [Some(&x), Some(filter), None];
+    let Some(out) = geometry.left_over(Pass::Large, Some(out), operands, None, inputs)? else {
         return Ok(());
     };
     let copies = filter.copies();
@@ -200,10 +198,10 @@ pub fn conv_transpose_grad(
     let geometry = attributes.transposed(x.dims(), filter.dims(), dout.dims())?;
     expect_shape(x.dims(), dx.as_ref().map_or(x.dims(), ViewMut::dims))?;
     expect_shape(filter.dims(), dfilter.as_deref().map_or(filter.dims(), ViewMut::dims))?;
-    let inputs = [&x, filter, &dout];
-    let dfilter = geometry.left_over(Pass::Kernels, lend(dfilter), [&dout, &x], None, &inputs)?;
-    let dx = geometry.left_over(Pass::Small, dx, [&dout, filter], None, &inputs)?;
-    let (outs, inputs) = ([dx, dfilter], inputs.map(Some));
+    let inputs = [&x, filter, &dout].map(Some);
+    let dfilter = geometry.left_over(Pass::Kernels, lend(dfilter), [&dout, &x], None, inputs)?;
+    let dx = geometry.left_over(Pass::Small, dx, [&dout, filter], None, inputs)?;
+    let outs = [dx, dfilter];
     if outs.iter().all(Option::is_none) {
         return Ok(());
     }

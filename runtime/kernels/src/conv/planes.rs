@@ -5,7 +5,7 @@
 //! place on that depends on the kernel element alone, and a convolution is a product with the stretches as rows. A line of a
 //! plane is longer than one of the small image, so the product has some elements between lines that are not copied.
 
-use crate::conv::engine::copy_plus;
+use crate::conv::engine::copy_channel;
 use crate::conv::geometry::Geometry;
 use crate::elements::float::Float;
 use crate::loops::simd::wide_fused;
@@ -120,10 +120,7 @@ impl Geometry {
                     let [z, y] = [line / self.small[1], line % self.small[1]];
                     let start = (z * planes.size[1] + y) * planes.size[2];
                     let from = &product[start..start + to.len()];
-                    match bias {
-                        None => to.copy_from_slice(from),
-                        Some(bias) => copy_plus(to, from, bias[number]),
-                    }
+                    copy_channel(to, from, bias.map(|bias| bias[number]));
                 }
             }
         }

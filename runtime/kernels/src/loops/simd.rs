@@ -1,6 +1,6 @@
 //! Vector instructions, chosen at run time.
 //!
-//! Results are the same with and without them, except in functions that use what [`wide_fused`] tells: the compiler never
+//! Results are the same with and without them, except in functions that use the argument of [`wide_fused`]: the compiler never
 //! fuses multiplications and additions on its own, and `mul_add` rounds once on every processor.
 
 use crate::elements::float::Float;
@@ -17,7 +17,8 @@ pub(crate) fn wide<R>(function: impl FnOnce() -> R) -> R {
     )
 }
 
-/// As [`wide`]; tells the function whether the processor has an instruction for `mul_add`, which is a slow call otherwise.
+/// Does the same as [`wide`], and passes true to the function if the processor has an instruction for `mul_add`, which is a
+/// slow call otherwise.
 #[inline]
 pub(crate) fn wide_fused<R>(function: impl FnOnce(bool) -> R) -> R {
     #[cfg(target_arch = "x86_64")]
@@ -37,7 +38,7 @@ pub(crate) fn wide_fused<R>(function: impl FnOnce(bool) -> R) -> R {
     function(cfg!(target_arch = "aarch64"))
 }
 
-/// Returns `a * b + sum`, rounded once if `fused` is what [`wide_fused`] told.
+/// Returns `a * b + sum`. It is rounded once if `fused` is true; [`wide_fused`] passes the value to its function.
 #[inline(always)]
 pub(crate) fn multiply_add<T: Float>(a: T, b: T, sum: T, fused: bool) -> T {
     if fused { a.mul_add(b, sum) } else { sum + a * b }

@@ -8,8 +8,8 @@ use super::product::{Matrix, MatrixMut};
 use crate::elements::float::Float;
 use crate::loops::simd::multiply_add;
 
-/// Writes or adds the product of `left`, row after row, and a matrix in order of its columns. `fused` is what
-/// [`wide_fused`](crate::loops::simd::wide_fused) tells.
+/// Writes the product of two matrices, or adds it to the output. `left` has the elements of the left matrix, row after row;
+/// the right matrix is in order of its columns. `fused` is the value from [`wide_fused`](crate::loops::simd::wide_fused).
 #[inline(always)]
 pub(super) fn multiply<T: Float>(
     out: MatrixMut<'_, T>,

@@ -57,7 +57,9 @@ impl Plan {
         inputs: &[&View<'_>],
         compute: impl FnOnce(crate::DType, &mut [u16], [&[u16]; 2]) -> bool,
     ) -> Result<bool> {
-        let Some(out) = out.filter(|out| provider::takes_halves(out, inputs)) else { return Ok(false) };
+        let Some(out) = out.filter(|out| provider::takes_halves(out, inputs.iter().copied())) else {
+            return Ok(false);
+        };
         let (dtype, mut is_done) = (out.dtype(), false);
         with_slices::<u16, 1, 2>([out.reborrow()], operands, |[out], operands| {
             is_done = compute(dtype, out, operands);

@@ -39,8 +39,8 @@ impl<T> Rows<T> for Shifted<'_, T> {
     }
 }
 
-/// Writes or adds the product of `left`, row after row, and rows. `fused` is what
-/// [`wide_fused`](crate::loops::simd::wide_fused) tells.
+/// Writes the product of two matrices, or adds it to the output. `left` has the elements of the left matrix, row after row.
+/// `fused` is the value from [`wide_fused`](crate::loops::simd::wide_fused).
 #[inline(always)]
 pub(crate) fn multiply<T: Float>(
     out: MatrixMut<'_, T>,

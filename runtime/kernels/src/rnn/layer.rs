@@ -139,9 +139,8 @@ impl Layer<'_> {
         let from_x = self.project(x, of_x, &weights[2]);
         // Products of few rows with a matrix in order of its rows are twice as fast. For one sample, this takes longer than it
         // saves.
-        let is_arranged = batch > 1 && self.time >= MANY_STEPS;
-        let rows_of_h = if is_arranged { of_h.in_order() } else { Cow::Borrowed(&[][..]) };
-        let of_h = if rows_of_h.is_empty() { of_h } else { Matrix::new(&rows_of_h, hidden, self.wide()) };
+        let in_order = (batch > 1 && self.time >= MANY_STEPS).then(|| of_h.in_order());
+        let of_h = in_order.as_deref().map_or(of_h, |rows| Matrix::new(rows, hidden, self.wide()));
         for time in self.order() {
             let from_h = self.project(state, of_h, &weights[3]);
             let here = time * step_len..(time + 1) * step_len;

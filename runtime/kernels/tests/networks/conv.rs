@@ -233,37 +233,11 @@ fn convolutions_and_their_gradients_equal_a_loop() {
         conv_bias(&mut out.view_mut(), &views.0, &views.1, &bias.view(), &with).unwrap();
         out.assert_close(&wanted, &case);
         let [image, kernel] = [&views.0, &views.1].map(View::meta);
-        let dims = shape(
-            image,
-            kernel,
-            &ConvAttributes {
-                strides,
-                paddings,
-                padding_algorithm: algorithm,
-                dilations,
-                groups,
-                data_format: case.format(),
-            },
-        );
+        let dims = shape(image, kernel, &with);
         assert_eq!(dims.unwrap(), out_dims, "{case:?}");
         let [mut dx, mut dfilter] = [&x_dims, &case.filter()].map(|dims| random.tensor(dtype, dims));
         let (mut dx_view, mut dfilter_view) = (dx.view_mut(), dfilter.view_mut());
-        conv_grad(
-            Some(&mut dx_view),
-            Some(&mut dfilter_view),
-            &views.0,
-            &views.1,
-            &views.2,
-            &ConvAttributes {
-                strides,
-                paddings,
-                padding_algorithm: algorithm,
-                dilations,
-                groups,
-                data_format: case.format(),
-            },
-        )
-        .unwrap();
+        conv_grad(Some(&mut dx_view), Some(&mut dfilter_view), &views.0, &views.1, &views.2, &with).unwrap();
         let wanted = [0, 1].map(|which| {
             // Linear in each input: the gradient is the sum of the products that an element is a factor of.
             let mut gradient = vec![0.0; inputs[which].len()];
