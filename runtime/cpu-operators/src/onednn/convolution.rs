@@ -55,9 +55,15 @@ impl Library {
         else {
             return false;
         };
-        let operands = [left, right].into_iter().chain(bias.map(Operand::new)).collect::<Vec<_>>();
+        let result = result.as_mut_ptr().cast();
         // SAFETY: the sizes were checked, and the borrows are live and do not overlap.
-        unsafe { plan.execute(result.as_mut_ptr().cast(), &operands) }.is_ok()
+        let done = unsafe {
+            match bias {
+                None => plan.execute(result, &[left, right]),
+                Some(bias) => plan.execute(result, &[left, right, Operand::new(bias)]),
+            }
+        };
+        done.is_ok()
     }
 }
 

@@ -119,7 +119,7 @@ impl Plan {
             };
             // SAFETY: the memory of both tensors fits their layouts.
             let reorder = |to: &Placed| unsafe {
-                run(context, &queue, &copy.code, &[(role::SRC, &given), (role::DST, to)])
+                run(context, &queue, &copy.code, [(role::SRC, &given), (role::DST, to)])
             };
             *kept = input.copies.and_then(|copies| operand.kept(copies, copy, context, reorder));
             let used = match kept {
@@ -139,13 +139,13 @@ impl Plan {
         };
         let scratchpad = context.place(&self.scratchpad, reserve(self.scratchpad_bytes))?;
         let written = result.as_ref().map_or(&given, |(_, memory)| memory);
-        let mut arguments: Vec<_> = placed.iter().map(|(role, memory)| (*role, memory)).collect();
-        arguments.extend([(self.output.role, written), (role::SCRATCHPAD, &scratchpad)]);
+        let inputs = placed.iter().map(|(role, memory)| (*role, memory));
+        let arguments = inputs.chain([(self.output.role, written), (role::SCRATCHPAD, &scratchpad)]);
         // SAFETY: the memory of all tensors fits the layouts that the primitive chose.
-        unsafe { run(context, &queue, &self.code, &arguments)? };
+        unsafe { run(context, &queue, &self.code, arguments)? };
         if let Some((copy, memory)) = &result {
             // SAFETY: as above.
-            unsafe { run(context, &queue, &copy.code, &[(role::SRC, memory), (role::DST, &given)])? };
+            unsafe { run(context, &queue, &copy.code, [(role::SRC, memory), (role::DST, &given)])? };
         }
         Ok(())
     }
@@ -190,15 +190,20 @@ struct Kept {
 
 /// # Safety
 /// The memory of the tensors must fit the layouts that the primitive expects.
-unsafe fn run(context: &Context, queue: &Queue, code: &Code, arguments: &[(i32, &Placed)]) -> Result<()> {
+unsafe fn run<'a>(
+    context: &Context,
+    queue: &Queue,
+    code: &Code,
+    arguments: impl IntoIterator<Item = (i32, &'a Placed)>,
+) -> Result<()> {
     let mut list = [ExecArg { arg: 0, memory: std::ptr::null_mut() }; ARGUMENTS];
+    let mut count = 0;
     for (entry, (role, memory)) in list.iter_mut().zip(arguments) {
-        *entry = ExecArg { arg: *role, memory: memory.handle().as_raw() };
+        *entry = ExecArg { arg: role, memory: memory.handle().as_raw() };
+        count += 1;
     }
     // SAFETY: all objects are live; the rest is the caller's promise. The call returns when the work is done.
-    unsafe {
-        context.api.primitive_execute(code.handle(), queue.handle(), arguments.len() as i32, list.as_ptr())
-    }
+    unsafe { context.api.primitive_execute(code.handle(), queue.handle(), count, list.as_ptr()) }
 }
 
 /// The allocation unit of scratch memory: a cache line.

@@ -29,6 +29,32 @@ impl Attributes {
         })
     }
 
+    /// Returns the attributes of the operator `conv`.
+    fn conv(&self, groups: i64) -> ConvAttributes<'_> {
+        let Self { strides, paddings, dilations, format } = self;
+        ConvAttributes {
+            strides,
+            paddings,
+            padding_algorithm: "EXPLICIT",
+            dilations,
+            groups,
+            data_format: format,
+        }
+    }
+
+    /// Returns the attributes of the operator `conv_transpose`.
+    fn conv_transpose(&self, groups: i64) -> ConvTransposeAttributes<'_> {
+        let Self { strides, paddings, dilations, format } = self;
+        ConvTransposeAttributes {
+            strides,
+            paddings,
+            padding_algorithm: "EXPLICIT",
+            dilations,
+            groups,
+            data_format: format,
+        }
+    }
+
     /// Returns the shape of the smaller images of a convolution: one element for each window of the larger
     /// images.
     fn windows(&self, images: &Tensor<'_>, channels: usize, weight: &Tensor<'_>) -> Result<Vec<usize>> {
@@ -100,16 +126,8 @@ pub(crate) fn convolution(
     let mut result = call.output(&out, input.data_type(), &[&input, &weight])?;
     let method = Method::new(if bias.is_some() { "conv_bias" } else { "conv" }, FLOAT);
     call.run(&method, input.data_type(), &mut |device, launch| {
-        let Attributes { strides, paddings, dilations, format } = &attributes;
         let (out, x, filter) = (result.elements(), input.elements(), weight.elements());
-        let with = ConvAttributes {
-            strides,
-            paddings,
-            padding_algorithm: "EXPLICIT",
-            dilations,
-            groups,
-            data_format: format,
-        };
+        let with = attributes.conv(groups);
         match &bias {
             None => device.conv(launch, out, x, filter, &with),
             Some(bias) => device.conv_bias(launch, out, x, filter, bias.elements(), &with),
@@ -147,25 +165,9 @@ pub(crate) fn convolution_backward(
     let mut dx = Optional::new(call, grad_input.as_ref(), &inputs)?;
     let mut dfilter = Optional::new(call, grad_weight, &inputs)?;
     call.run(&Method::new("conv_grad", FLOAT), ty, &mut |device, launch| {
-        let Attributes { strides, paddings, dilations, format } = &attributes;
         let (dx, dfilter) = (dx.elements(), dfilter.elements());
         let (x, filter, dout) = (input.elements(), weight.elements(), grad_output.elements());
-        device.conv_grad(
-            launch,
-            dx,
-            dfilter,
-            x,
-            filter,
-            dout,
-            &ConvAttributes {
-                strides,
-                paddings,
-                padding_algorithm: "EXPLICIT",
-                dilations,
-                groups,
-                data_format: format,
-            },
-        )
+        device.conv_grad(launch, dx, dfilter, x, filter, dout, &attributes.conv(groups))
     })?;
     dx.finish()?;
     dfilter.finish()
@@ -224,22 +226,8 @@ pub(crate) fn transposed(
     let weight = call.to_type(weight, input.data_type())?;
     let mut result = call.output(&out, input.data_type(), &[&input, &weight])?;
     call.run(&Method::new("conv_transpose", FLOAT), input.data_type(), &mut |device, launch| {
-        let Attributes { strides, paddings, dilations, format } = &attributes;
         let (out, x, filter) = (result.elements(), input.elements(), weight.elements());
-        device.conv_transpose(
-            launch,
-            out,
-            x,
-            filter,
-            &ConvTransposeAttributes {
-                strides,
-                paddings,
-                padding_algorithm: "EXPLICIT",
-                dilations,
-                groups,
-                data_format: format,
-            },
-        )
+        device.conv_transpose(launch, out, x, filter, &attributes.conv_transpose(groups))
     })?;
     result.finish()?;
     add_bias(call, &out, bias)
@@ -274,25 +262,9 @@ pub(crate) fn transposed_backward(
     let mut dx = Optional::new(call, grad_input.as_ref(), &inputs)?;
     let mut dfilter = Optional::new(call, grad_weight, &inputs)?;
     call.run(&Method::new("conv_transpose_grad", FLOAT), ty, &mut |device, launch| {
-        let Attributes { strides, paddings, dilations, format } = &attributes;
         let (dx, dfilter) = (dx.elements(), dfilter.elements());
         let (x, filter, dout) = (input.elements(), weight.elements(), grad_output.elements());
-        device.conv_transpose_grad(
-            launch,
-            dx,
-            dfilter,
-            x,
-            filter,
-            dout,
-            &ConvTransposeAttributes {
-                strides,
-                paddings,
-                padding_algorithm: "EXPLICIT",
-                dilations,
-                groups,
-                data_format: format,
-            },
-        )
+        device.conv_transpose_grad(launch, dx, dfilter, x, filter, dout, &attributes.conv_transpose(groups))
     })?;
     dx.finish()?;
     dfilter.finish()
