@@ -18,7 +18,7 @@ pub trait FromWord: ToWord {
     fn from_word(word: u64) -> Self;
 }
 
-macro_rules! numbers {
+macro_rules! integers {
     ($($number:ty)*) => {$(
         impl ToWord for $number {
             #[inline]
@@ -36,7 +36,7 @@ macro_rules! numbers {
     )*};
 }
 
-numbers! { i8 i16 i32 i64 isize u8 u16 u32 u64 usize }
+integers! { i8 i16 i32 i64 isize u8 u16 u32 u64 usize }
 
 impl ToWord for bool {
     #[inline]
