@@ -11,6 +11,7 @@ import argparse
 import json
 import os
 import resource
+import signal
 import statistics
 import subprocess
 import sys
@@ -72,7 +73,10 @@ def work(name: str, batch: int, threads: int, on_device: bool) -> None:
 
 
 class Worker:
-    """A process that runs a model."""
+    """A process that runs a model.
+
+    It is stopped between its turns, because idle threads of a session poll for work.
+    """
 
     def __init__(self, name: str, batch: int, threads: int, on_device: bool, library: str) -> None:
         task = [name, str(batch), str(threads), str(int(on_device))]
@@ -90,6 +94,7 @@ class Worker:
             env=environment,
         )
         self.created = float(self.read())
+        self.process.send_signal(signal.SIGSTOP)
 
     def read(self) -> str:
         """Reads an answer."""
@@ -101,13 +106,17 @@ class Worker:
     def run(self, count: int) -> float:
         """Returns the seconds of some runs."""
         assert self.process.stdin
+        self.process.send_signal(signal.SIGCONT)
         self.process.stdin.write(f"{count}\n")
         self.process.stdin.flush()
-        return float(self.read())
+        seconds = float(self.read())
+        self.process.send_signal(signal.SIGSTOP)
+        return seconds
 
     def end(self) -> int:
         """Ends the process, and returns the most memory that it had in KiB."""
         assert self.process.stdin
+        self.process.send_signal(signal.SIGCONT)
         self.process.stdin.close()
         memory = int(self.read())
         self.process.wait()

@@ -1,6 +1,9 @@
 //! The CPU device as an execution provider of ONNX Runtime: `libtenon_onnxruntime_cpu.so`, one file for every release from 1.24 on.
 
-use cpu_operators::CpuOperators;
+use std::num::NonZero;
+use std::sync::LazyLock;
+
+use cpu_operators::{CpuOperators, Threads};
 use tenon::device::Plugin as _;
 use tenon_cpu::Cpu;
 use tenon_onnxruntime::Library;
@@ -24,9 +27,27 @@ fn library() -> Library {
     // The device then works as one that the host cannot access: with copies and streams.
     if std::env::var_os(MEMORY).is_some_and(|memory| memory == "device") {
         cpu_operators::compute_on_streams();
+        cpu_operators::use_device_threads();
         return library;
     }
     cpu_operators::ignore_streams();
+    cpu_operators::use_threads(&SessionThreads);
     // SAFETY: the operators of the CPU device compute in host memory, and at once, since they ignore streams.
     unsafe { library.with_host_memory() }
+}
+
+/// The threads of the session that computes a node.
+struct SessionThreads;
+
+impl Threads for SessionThreads {
+    /// Returns the number of cores: a session does not tell how many threads it has.
+    fn count(&self) -> usize {
+        static CORES: LazyLock<usize> =
+            LazyLock::new(|| std::thread::available_parallelism().map_or(1, NonZero::get));
+        *CORES
+    }
+
+    fn run(&self, parts: usize, work: &(dyn Fn(usize) + Sync)) {
+        tenon_onnxruntime::share(parts, work);
+    }
 }

@@ -49,18 +49,23 @@ def session(
     optimised: bool = True,
     only_device: bool = False,
     profile: Path | None = None,
+    threads: int = 1,
+    spinning: bool = True,
 ) -> onnxruntime.InferenceSession:
     """Makes a session for a model.
 
     With `only_device`, ONNX Runtime refuses a model of which a node would run elsewhere. With
-    `profile`, it writes a profile to a file whose name begins so.
+    `profile`, it writes a profile to a file whose name begins so. Without `spinning`, its threads
+    sleep when they have no work.
     """
     options = onnxruntime.SessionOptions()
     if profile is not None:
         options.enable_profiling = True
         options.profile_file_prefix = str(profile)
     options.log_severity_level = 4
-    options.intra_op_num_threads = 1
+    options.intra_op_num_threads = threads
+    if not spinning:
+        options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     if not optimised:
         options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     if on_device:

@@ -9,11 +9,14 @@ mod host;
 pub mod onednn;
 mod provider;
 mod queue;
+mod threads;
 
 use tenon::device::DataType;
 use tenon_operators::Operators;
 
 pub use provider::{Computing, use_onednn};
+pub use tenon_kernels::threads::Threads;
+pub use threads::{use_device_threads, use_threads};
 
 /// The operators of the CPU device.
 #[derive(Clone, Copy, Debug, Default)]

@@ -7,7 +7,7 @@ use crate::onednn::{BadVariable, Library, Unusable, few_for};
 use tenon::device::Plugin as _;
 use tenon_cpu::Cpu;
 use tenon_kernels::DType;
-use tenon_kernels::provider::{self, Factor, Geometry, Operand, Pass, Provider};
+use tenon_kernels::provider::{self, Factor, Geometry, Operand, Pass, Provider, Target};
 
 /// The implementation of convolutions and matrix products.
 #[derive(Clone, Copy, Debug)]
@@ -66,7 +66,7 @@ impl Provider for OneDnn {
     fn multiply(
         &self,
         dtype: DType,
-        out: (&mut [u8], [usize; 2]),
+        out: Target<'_>,
         shape: [usize; 3],
         factors: [Factor<'_>; 2],
         is_added: bool,

@@ -4,7 +4,7 @@
 
 use cpu_operators::onednn::{Library, Unusable};
 use tenon_kernels::attributes::ConvAttributes;
-use tenon_kernels::provider::{Factor, Geometry, Operand, Pass};
+use tenon_kernels::provider::{Factor, Geometry, Operand, Pass, Target};
 use tenon_kernels::{Copies, DType, View, ViewMut, bf16, conv, matmul};
 
 /// Returns the library, or `None` if there is none.
@@ -308,7 +308,8 @@ fn products_are_those_of_the_kernels() {
             let before = if add { 0.5 } else { f32::NAN };
             let mut found = vec![before; rows * columns];
             let out_strides = strides(flip_out, rows, columns);
-            let out = (bytemuck::cast_slice_mut(&mut found), out_strides);
+            let elements = bytemuck::cast_slice_mut(&mut found);
+            let out = Target::new(elements, DType::F32, [rows, columns], out_strides);
             assert!(library.multiply(DType::F32, out, [rows, inner, columns], factors, add));
 
             let dims = |flip, rows, columns| if flip { [columns, rows] } else { [rows, columns] };
@@ -348,7 +349,8 @@ fn products_in_half_precision_are_those_of_the_kernels() {
         let factors =
             factors.map(|(elements, strides)| Factor { elements: bytemuck::cast_slice(elements), strides });
         let mut found = vec![bf16::NAN; rows * columns];
-        let out = (bytemuck::cast_slice_mut(&mut found), strides[2]);
+        let elements = bytemuck::cast_slice_mut(&mut found);
+        let out = Target::new(elements, DType::Bf16, [rows, columns], strides[2]);
         // Not every CPU has the instructions.
         if !library.multiply(DType::Bf16, out, [rows, inner, columns], factors, false) {
             continue;
@@ -376,7 +378,7 @@ fn matrix_that_is_neither_row_major_nor_column_major_is_left_to_the_caller() {
     let [spread, plain] =
         [[16, 2], [4, 1]].map(|strides| Factor { elements: bytemuck::cast_slice(&elements), strides });
     let mut out = [0.0_f32; 16];
-    let product = (bytemuck::cast_slice_mut(&mut out), [4, 1]);
+    let product = Target::new(bytemuck::cast_slice_mut(&mut out), DType::F32, [4, 4], [4, 1]);
     assert!(!library.multiply(DType::F32, product, [4, 4, 4], [spread, plain], false));
     assert_eq!(out, [0.0; 16]);
 }

@@ -1,7 +1,7 @@
 //! Large copies and fills on several cores or on one, for the benchmark that determined the threshold.
 
 use crate::executor::Shared;
-use crate::executor::parallel::{Bulk, Split};
+use crate::executor::parallel::Bulk;
 use crate::executor::pool::Pool as Threads;
 use crate::memory::{Pattern, RawCopy, RawFill};
 use std::sync::Arc;
@@ -33,7 +33,7 @@ impl Pool {
         // SAFETY: both slices are borrowed until the copy is complete, and have `size` bytes.
         let copy = unsafe { RawCopy::new(to.as_mut_ptr() as usize, from.as_ptr() as usize, size) };
         if shared {
-            Split::run(Bulk::Copy(copy), &self.shared.ready);
+            Bulk::Copy(copy).run(&self.shared.ready);
         } else {
             copy.run_alone();
         }
@@ -44,7 +44,7 @@ impl Pool {
         // SAFETY: `to` is borrowed until the fill is done.
         let fill = unsafe { RawFill::new(to.as_mut_ptr() as usize, Pattern::new(&[7]), to.len()) };
         if shared {
-            Split::run(Bulk::Fill(fill), &self.shared.ready);
+            Bulk::Fill(fill).run(&self.shared.ready);
         } else {
             fill.run_alone();
         }

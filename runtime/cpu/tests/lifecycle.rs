@@ -5,8 +5,10 @@ mod common;
 
 use common::{Log, block, cpu, cpu_with, download, fails, upload};
 use std::collections::HashSet;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::thread;
+use std::time::Duration;
 use tenon::DevicePtr;
 use tenon::device::{self, CaptureMode, Device, DeviceId, Stream};
 use tenon_cpu::{Activity, Config, CopyKind, Cpu, Error, INLINE_BYTES, Trace};
@@ -23,6 +25,33 @@ fn it_starts_by_itself_and_may_live_in_a_static() {
     assert_eq!(CPU.config().unwrap().memory, 1 << 20);
     CPU.shutdown().unwrap();
     assert_eq!(CPU.device_count(), Err(Error::ShutDown));
+}
+
+#[test]
+fn threads_share_work_and_each_part_is_done_once() {
+    for threads in [1, 2, 5] {
+        let cpu = Cpu::with_config(Config { devices: 1, memory: 1 << 20, threads });
+        let done: Vec<AtomicUsize> = (0..20).map(|_| AtomicUsize::new(0)).collect();
+        let workers = Mutex::new(HashSet::new());
+        let work = |part: usize| {
+            done[part].fetch_add(1, Ordering::Relaxed);
+            workers.lock().unwrap().insert(thread::current().id());
+            thread::sleep(Duration::from_millis(1));
+        };
+        let mut rounds = 0;
+        // At first, the threads of the device are still starting, and do not help.
+        while rounds == 0 || workers.lock().unwrap().len() < threads.min(2) {
+            cpu.share(done.len(), &work);
+            rounds += 1;
+            assert!(done.iter().all(|count| count.load(Ordering::Relaxed) == rounds));
+            assert!(rounds < 1000, "no thread helps");
+        }
+        assert!(workers.lock().unwrap().len() <= threads);
+        cpu.share(0, &work);
+        cpu.shutdown().unwrap();
+        cpu.share(done.len(), &work);
+        assert!(done.iter().all(|count| count.load(Ordering::Relaxed) == rounds + 1));
+    }
 }
 
 #[test]

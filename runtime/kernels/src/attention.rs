@@ -13,7 +13,7 @@ use crate::error::{Error, Result, expect_shape};
 use crate::loops::lines::{largest, sum};
 use crate::loops::simd::wide;
 use crate::loops::slices::{lend, with_optional_slices};
-use crate::matmul::product::{Matrix, MatrixMut};
+use crate::matmul::matrix::{Matrix, MatrixMut};
 use crate::tensor::{View, ViewMut};
 
 /// The number of queries whose scores are computed at a time.

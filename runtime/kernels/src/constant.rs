@@ -2,7 +2,7 @@
 
 use std::any::Any;
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// The number of copies that are kept. A model with inputs of one shape needs one, and each takes as much memory as the
 /// tensor.
@@ -12,6 +12,8 @@ const CAPACITY: usize = 4;
 #[derive(Default)]
 pub struct Copies {
     copies: Mutex<Vec<Arc<dyn Any + Send + Sync>>>,
+    /// Those of parts of the tensor.
+    parts: OnceLock<Box<[Copies]>>,
 }
 
 impl Copies {
@@ -34,6 +36,13 @@ impl Copies {
         }
         Some(made)
     }
+
+    /// Returns the copies of a part of the tensor, which is split into some parts of the same size. Only one number of parts
+    /// has copies, that of the first call.
+    pub(crate) fn part(&self, number: usize, count: usize) -> Option<&Self> {
+        let parts = self.parts.get_or_init(|| (0..count).map(|_| Self::default()).collect());
+        parts.get(number).filter(|_| parts.len() == count)
+    }
 }
 
 impl fmt::Debug for Copies {
@@ -55,6 +64,17 @@ mod tests {
         }
         assert_eq!(copies.copy(|copy: &i32| *copy == 5, || unreachable!()).as_deref(), Some(&5));
         assert!(copies.copy(|_: &u8| true, || None).is_none());
+    }
+
+    #[test]
+    fn parts_have_copies_of_their_own() {
+        let copies = Copies::default();
+        for number in [0, 1, 0] {
+            let part = copies.part(number, 2).unwrap();
+            assert_eq!(part.copy(|_: &usize| true, || Some(number)).as_deref(), Some(&number));
+        }
+        assert!(copies.part(2, 2).is_none());
+        assert!(copies.part(0, 3).is_none());
     }
 
     #[test]

@@ -26,8 +26,8 @@
 //!
 //! Functions receive slices of the same length, and write the whole first slice. If all tensors are
 //! contiguous, have the same shape and the compute type, and share no memory with the output, the slices are
-//! the whole tensors. Otherwise they are rows, if all inputs have the last dimensions of the output, or else
-//! tiles, and a function is called many times.
+//! the whole tensors, or parts of them on several [`threads`]. Otherwise they are rows, if all inputs have the
+//! last dimensions of the output, or else tiles, and a function is called many times.
 
 use std::num::Wrapping;
 
@@ -39,9 +39,13 @@ use crate::loops::convert::{Compute, Reader, TILE, Writer};
 use crate::loops::operand::Operand;
 use crate::loops::simd::wide;
 use crate::tensor::{View, ViewMut};
+use crate::threads;
 
 /// The row length from which calling a function for each row is faster than repeating the row in a tile.
 const SHORTEST_ROW: usize = 8;
+
+/// The elements of the longest line of a cache, of which each thread has a multiple.
+const LINE: usize = 64;
 
 /// A compute type.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -53,7 +57,7 @@ enum Arithmetic {
 
 /// A function of tiles. It is passed by reference, so that its callers are compiled only once for each type
 /// and number of inputs.
-type Each<'f, T, const N: usize> = &'f dyn Fn(&mut [T], [&[T]; N]);
+type Each<'f, T, const N: usize> = &'f (dyn Fn(&mut [T], [&[T]; N]) + Sync);
 
 /// Computes an operator by a function `each::<T>(results, operands, attributes…)`, for each type that the engine has:
 /// [`float`], [`numeric`] or [`whole`].
@@ -111,8 +115,8 @@ pub(crate) use each_element;
 pub fn float<const N: usize>(
     out: &mut ViewMut<'_>,
     inputs: [&View<'_>; N],
-    f32s: impl Fn(&mut [f32], [&[f32]; N]),
-    f64s: impl Fn(&mut [f64], [&[f64]; N]),
+    f32s: impl Fn(&mut [f32], [&[f32]; N]) + Sync,
+    f64s: impl Fn(&mut [f64], [&[f64]; N]) + Sync,
 ) -> Result<()> {
     match arithmetic(out, inputs)? {
         Arithmetic::Single => compute(out, inputs, &|out: &mut [_], inputs| {
@@ -139,9 +143,9 @@ pub fn float<const N: usize>(
 pub fn numeric<const N: usize>(
     out: &mut ViewMut<'_>,
     inputs: [&View<'_>; N],
-    i64s: impl Fn(&mut [Wrapping<i64>], [&[Wrapping<i64>]; N]),
-    f32s: impl Fn(&mut [f32], [&[f32]; N]),
-    f64s: impl Fn(&mut [f64], [&[f64]; N]),
+    i64s: impl Fn(&mut [Wrapping<i64>], [&[Wrapping<i64>]; N]) + Sync,
+    f32s: impl Fn(&mut [f32], [&[f32]; N]) + Sync,
+    f64s: impl Fn(&mut [f64], [&[f64]; N]) + Sync,
 ) -> Result<()> {
     match arithmetic(out, inputs)? {
         Arithmetic::Single => compute(out, inputs, &|out: &mut [_], inputs| {
@@ -176,7 +180,7 @@ pub fn numeric<const N: usize>(
 pub fn whole<const N: usize>(
     out: &mut ViewMut<'_>,
     inputs: [&View<'_>; N],
-    i64s: impl Fn(&mut [Wrapping<i64>], [&[Wrapping<i64>]; N]),
+    i64s: impl Fn(&mut [Wrapping<i64>], [&[Wrapping<i64>]; N]) + Sync,
 ) -> Result<()> {
     if arithmetic(out, inputs)? != Arithmetic::Integer {
         let float = types(out, inputs).find(|dtype| dtype.is_float());
@@ -234,14 +238,20 @@ fn compute<T: Compute, const N: usize>(
 ) -> Result<()> {
     if let Some((out, inputs)) = out.slices(inputs) {
         let width = inputs.iter().map(|input| input.len()).min().unwrap_or(out.len());
+        let operations = out.len() * threads::ELEMENT;
         if width == out.len() {
-            each(out, inputs);
+            threads::split(operations, out, LINE, |start, out| {
+                each(out, inputs.map(|input| &input[start..][..out.len()]));
+            });
             return Ok(());
         }
         if width >= SHORTEST_ROW {
-            for (row, out) in out.chunks_exact_mut(width).enumerate() {
-                each(out, inputs.map(|input| &input[row * width % input.len()..][..width]));
-            }
+            threads::split(operations, out, width, |start, out| {
+                for (row, out) in out.chunks_exact_mut(width).enumerate() {
+                    let start = start + row * width;
+                    each(out, inputs.map(|input| &input[start % input.len()..][..width]));
+                }
+            });
             return Ok(());
         }
     }

@@ -13,8 +13,8 @@
 //! # Ok::<(), tenon_kernels::Error>(())
 //! ```
 //!
-//! Operators that frameworks run in place take `&mut` slices and change them. Loops are simple,
-//! single-threaded, and written so that the compiler vectorises them.
+//! Operators that frameworks run in place take `&mut` slices and change them. Loops are simple, and written so that the
+//! compiler vectorises them. Long ones are split among [`threads`], if the program has set some.
 
 pub use tenon_operator_attributes as attributes;
 
@@ -60,6 +60,7 @@ pub mod special;
 pub mod spectrum;
 pub mod swiglu;
 mod tensor;
+pub mod threads;
 pub mod vision;
 
 pub use bytemuck::Pod;

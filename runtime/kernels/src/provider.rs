@@ -1,8 +1,10 @@
 //! An external library that computes some products and convolutions in place of this crate.
 //!
 //! A program sets a [`Provider`] once. The kernels of this crate check shapes and make contiguous slices,
-//! call the provider, and compute what it declines. Results differ by rounding only.
+//! call the provider, and compute what it declines. Results differ by rounding only. If the program has set
+//! [`threads`](crate::threads), several of them may call the provider, each for a part of the work.
 
+use std::marker::PhantomData;
 use std::sync::OnceLock;
 
 use crate::constant::Copies;
@@ -29,6 +31,62 @@ impl<'a> Operand<'a> {
     }
 }
 
+/// A matrix that a [`Provider`] writes. Threads may write other elements between its own.
+#[derive(Debug)]
+pub struct Target<'a> {
+    first: *mut u8,
+    dims: [usize; 2],
+    strides: [usize; 2],
+    elements: PhantomData<&'a mut [u8]>,
+}
+
+impl<'a> Target<'a> {
+    /// Describes a matrix of some elements of a type, with the distances to the next row and to the next column.
+    ///
+    /// # Panics
+    /// If it extends past its memory.
+    #[must_use]
+    pub fn new(elements: &'a mut [u8], dtype: DType, dims: [usize; 2], strides: [usize; 2]) -> Self {
+        let extent: usize =
+            dims.iter().zip(strides).map(|(dim, stride)| dim.saturating_sub(1) * stride).sum();
+        let is_inside = dims.contains(&0) || (extent + 1) * dtype.size() <= elements.len();
+        assert!(is_inside, "a matrix past its memory");
+        // SAFETY: as just checked.
+        unsafe { Self::from_raw(elements.as_mut_ptr(), dims, strides) }
+    }
+
+    /// # Safety
+    /// The elements of the matrix are there, and nothing else accesses them for `'a`.
+    pub(crate) unsafe fn from_raw(first: *mut u8, dims: [usize; 2], strides: [usize; 2]) -> Self {
+        Self { first, dims, strides, elements: PhantomData }
+    }
+
+    /// Returns the address of the first element.
+    #[must_use]
+    pub fn as_mut_ptr(&mut self) -> *mut u8 {
+        self.first
+    }
+
+    /// Returns the numbers of rows and columns.
+    #[must_use]
+    pub fn dims(&self) -> [usize; 2] {
+        self.dims
+    }
+
+    /// Returns the distances to the next row and to the next column, in elements.
+    #[must_use]
+    pub fn strides(&self) -> [usize; 2] {
+        self.strides
+    }
+
+    /// Returns the transposed matrix.
+    #[must_use]
+    pub fn transposed(self) -> Self {
+        let ([rows, columns], [row, column]) = (self.dims, self.strides);
+        Self { dims: [columns, rows], strides: [column, row], ..self }
+    }
+}
+
 /// Computes the operations at which it is faster than the kernels of this crate. The defaults decline
 /// everything.
 pub trait Provider: Send + Sync {
@@ -48,15 +106,15 @@ pub trait Provider: Send + Sync {
         false
     }
 
-    /// Computes `out = left · right`, or adds the product to `out`, whose elements have the given strides.
-    /// Returns false and leaves `out` unchanged to leave the work to the kernel.
+    /// Computes `out = left · right`, or adds the product to `out`. Returns false and leaves `out` unchanged to leave the work
+    /// to the kernel.
     ///
     /// All elements have the same floating-point type. `shape` holds the number of rows of `left`, the number
     /// of columns of `left`, and the number of columns of `right`.
     fn multiply(
         &self,
         dtype: DType,
-        out: (&mut [u8], [usize; 2]),
+        out: Target<'_>,
         shape: [usize; 3],
         factors: [Factor<'_>; 2],
         is_added: bool,

@@ -14,6 +14,10 @@ use crate::loops::slices::with_slices;
 use crate::tensor::axis::{Around, axis_or_scalar};
 use crate::tensor::buffer::Buffer;
 use crate::tensor::{View, ViewMut};
+use crate::threads;
+
+/// The number of operations that an element counts as when work is split among threads, mostly those of an exponential.
+const OPERATIONS: usize = 32;
 
 /// Computes `exp(x) / sum(exp(x))` along a dimension.
 ///
@@ -158,11 +162,15 @@ fn along<T: Float, const N: usize>(
     out: &mut ViewMut<'_>,
     inputs: [&View<'_>; N],
     axis: i64,
-    line: impl FnMut(&mut [T], [&[T]; N]),
+    line: impl Fn(&mut [T], [&[T]; N]) + Sync,
 ) -> Result<()> {
     let shape = shape_of(out, inputs, axis)?;
     with_slices::<T, 1, N>([out.reborrow()], inputs, |[out], inputs| {
-        each_line(shape, out, inputs, line);
+        let of_one = shape.len * shape.inner;
+        threads::split(out.len() * OPERATIONS, out, of_one, |start, out| {
+            let part = Around { outer: out.len().checked_div(of_one).unwrap_or(0), ..shape };
+            each_line(part, out, inputs.map(|input| &input[start..][..out.len()]), &line);
+        });
         Ok(())
     })
 }

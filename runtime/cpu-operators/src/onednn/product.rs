@@ -1,7 +1,7 @@
 //! Matrix products.
 
 use tenon_kernels::DType;
-use tenon_kernels::provider::{Factor, Operand};
+use tenon_kernels::provider::{Factor, Operand, Target};
 
 use crate::onednn::api::{MemoryDesc, Query, Result};
 use crate::onednn::cache::Planned;
@@ -13,24 +13,25 @@ impl Library {
     /// Computes a matrix product, as [`Provider::multiply`] does.
     ///
     /// # Panics
-    /// If a matrix extends past its elements, or rows of the product overlap.
+    /// If a factor extends past its elements, the product has another shape, or its rows overlap.
     ///
     /// [`Provider::multiply`]: tenon_kernels::provider::Provider::multiply
     pub fn multiply(
         &self,
         dtype: DType,
-        (out, strides): (&mut [u8], [usize; 2]),
+        mut out: Target<'_>,
         [rows, inner, columns]: [usize; 3],
         [left, right]: [Factor<'_>; 2],
         is_added: bool,
     ) -> bool {
+        let strides = out.strides();
         if strides[1] != 1 && strides[0] == 1 {
             // The library writes row-major results: the transposed product is row-major.
             let flipped = [right, left].map(|Factor { elements, strides: [row, column] }| Factor {
                 elements,
                 strides: [column, row],
             });
-            return self.multiply(dtype, (out, [strides[1], 1]), [columns, inner, rows], flipped, is_added);
+            return self.multiply(dtype, out.transposed(), [columns, inner, rows], flipped, is_added);
         }
         let (left_order, right_order) =
             (order(left.strides, [rows, inner]), order(right.strides, [inner, columns]));
@@ -41,7 +42,7 @@ impl Library {
             return false;
         }
         let fits = |extent: usize, bytes: &[u8]| extent * dtype.size() <= bytes.len();
-        assert!(fits(extent([rows, columns], strides), out), "the product reaches past its memory");
+        assert_eq!(out.dims(), [rows, columns], "the product has another shape");
         assert!(strides[0] >= columns || rows == 1, "the rows of the product overlap");
         assert!(fits(extent([rows, inner], left.strides), left.elements), "a matrix past its memory");
         assert!(fits(extent([inner, columns], right.strides), right.elements), "a matrix past its memory");

@@ -29,10 +29,12 @@ pub(crate) fn now() -> Threads {
     libraries().map(|library| library.map_or(0, |library| (library.get)()))
 }
 
-/// Computes something on the calling thread alone if it takes few multiplications.
+/// Computes something on the calling thread alone if it takes few multiplications, or the program has threads of its own, which
+/// compute other parts.
 pub(crate) fn few_for<R>(multiplications: usize, compute: impl FnOnce() -> R) -> R {
     let before = now();
-    if multiplications >= FEW || before.iter().all(|count| *count <= 1) {
+    if multiplications >= FEW && !tenon_kernels::threads::are_set() || before.iter().all(|count| *count <= 1)
+    {
         return compute();
     }
     let _restored = Restored(before);

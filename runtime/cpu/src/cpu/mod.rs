@@ -16,6 +16,7 @@ mod streams;
 use crate::config::{Config, DEFAULT_DEVICES};
 use crate::error::{Error, Result};
 use crate::executor::context;
+use crate::executor::parallel::Split;
 use crate::executor::pool::Pool;
 use core::Core;
 use std::cell::Cell;
@@ -165,6 +166,17 @@ impl Cpu {
     /// As [`Cpu::initialize`]; [`Error::ShutDown`].
     pub fn config(&self) -> Result<&Config> {
         Ok(&self.core()?.config)
+    }
+
+    /// Calls a function once with each number below `parts`, on the calling thread and on threads of the device that are idle
+    /// now. Returns when all calls have returned. The function must not panic, nor wait for work of a stream.
+    ///
+    /// With the caller, no more threads take part than the configuration has. A device that is shut down has no threads.
+    pub fn share(&self, parts: usize, work: &(dyn Fn(usize) + Sync)) {
+        match self.core() {
+            Ok(core) => Split::run(parts, core.config.threads - 1, &core.shared.ready, work),
+            Err(_) => (0..parts).for_each(work),
+        }
     }
 
     /// Returns the running device, started if this is the first call.

@@ -1,4 +1,4 @@
-//! Splits one large copy or fill among threads.
+//! Splits the work of one call among threads.
 
 use super::queue::ReadyQueue;
 use crate::memory::{RawCopy, RawFill};
@@ -18,7 +18,7 @@ const PART_BYTES: usize = 1 << 20;
 /// The maximum number of threads, which is enough to reach the bandwidth of the memory.
 const MOST_HELPERS: usize = 7;
 
-/// Work that can be split into parts.
+/// A copy or fill that can be split into parts.
 #[derive(Clone, Copy)]
 pub(crate) enum Bulk {
     Copy(RawCopy),
@@ -26,6 +26,14 @@ pub(crate) enum Bulk {
 }
 
 impl Bulk {
+    /// Does all parts, with the help of threads that are idle now.
+    pub(crate) fn run(self, ready: &ReadyQueue) {
+        Split::run(self.len().div_ceil(PART_BYTES), MOST_HELPERS, ready, &|part| {
+            let start = part * PART_BYTES;
+            self.run_part(start, PART_BYTES.min(self.len() - start));
+        });
+    }
+
     fn len(self) -> usize {
         match self {
             Self::Copy(copy) => copy.len,
@@ -41,27 +49,38 @@ impl Bulk {
     }
 }
 
-/// A copy or fill that is being split.
+/// A function of the number of a part.
+type Work<'w> = dyn Fn(usize) + Sync + 'w;
+
+/// Work that is being split.
 pub(crate) struct Split {
-    bulk: Bulk,
+    /// A function that the caller of [`run`](Self::run) has borrowed. A thread that has no part does not call it.
+    work: *const Work<'static>,
     parts: usize,
     next: AtomicUsize,
     left: Mutex<usize>,
     finished: Condvar,
 }
 
+// SAFETY: the function is `Sync`, and `run` says why it is alive.
+unsafe impl Send for Split {}
+// SAFETY: as above.
+unsafe impl Sync for Split {}
+
 impl Split {
-    /// Does all parts, with the help of threads that are idle now.
-    pub(crate) fn run(bulk: Bulk, ready: &ReadyQueue) {
-        let parts = bulk.len().div_ceil(PART_BYTES);
+    /// Calls a function with the number of each part, with the help of up to `helpers` threads that are idle now. The
+    /// function does not panic.
+    pub(crate) fn run(parts: usize, helpers: usize, ready: &ReadyQueue, work: &Work<'_>) {
+        // SAFETY: only the lifetime changes. The function is called for a part, and this method waits for all parts.
+        let work = unsafe { std::mem::transmute::<*const Work<'_>, *const Work<'static>>(work) };
         let split = Arc::new(Self {
-            bulk,
+            work,
             parts,
             next: AtomicUsize::new(0),
             left: Mutex::new(parts),
             finished: Condvar::new(),
         });
-        ready.ask_for_help(&split, MOST_HELPERS.min(parts.saturating_sub(1)));
+        ready.ask_for_help(&split, helpers.min(parts.saturating_sub(1)));
         split.help();
         let mut left = split.left.lock();
         while *left > 0 {
@@ -77,8 +96,8 @@ impl Split {
             if part >= self.parts {
                 break;
             }
-            let start = part * PART_BYTES;
-            self.bulk.run_part(start, PART_BYTES.min(self.bulk.len() - start));
+            // SAFETY: `run` has borrowed the function until this part is counted.
+            unsafe { (*self.work)(part) };
             done += 1;
         }
         let mut left = self.left.lock();

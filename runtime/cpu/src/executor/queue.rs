@@ -10,7 +10,7 @@ use std::sync::Arc;
 pub(crate) enum Job {
     /// Run a stream for a turn.
     Stream(Arc<dyn Progress>),
-    /// Help with a large copy or fill.
+    /// Help with work that is split.
     Split(Arc<Split>),
 }
 

@@ -3,7 +3,7 @@
 //! The caller has checked the addresses and holds guards for them. Programs that let two streams
 //! access the same bytes without an event between them get unspecified bytes, as on any device.
 
-use crate::executor::parallel::{Bulk, SPLIT_BYTES, Split};
+use crate::executor::parallel::{Bulk, SPLIT_BYTES};
 use crate::executor::queue::ReadyQueue;
 use tenon::HostPtr;
 
@@ -63,7 +63,7 @@ impl RawCopy {
         if self.len < SPLIT_BYTES || overlaps {
             self.run_alone();
         } else {
-            Split::run(Bulk::Copy(self), ready);
+            Bulk::Copy(self).run(ready);
         }
     }
 
@@ -134,7 +134,7 @@ impl RawFill {
         if self.len < SPLIT_BYTES {
             self.run_alone();
         } else {
-            Split::run(Bulk::Fill(self), ready);
+            Bulk::Fill(self).run(ready);
         }
     }
 

@@ -5,7 +5,7 @@ use std::ops::Range;
 use crate::conv::engine::add_scaled;
 use crate::conv::geometry::{Geometry, Segment};
 use crate::elements::float::Float;
-use crate::matmul::product::Matrix;
+use crate::matmul::matrix::Matrix;
 
 /// The number of elements of a block of columns: few enough for the caches, and enough for efficient matrix
 /// products.
@@ -13,6 +13,9 @@ const BLOCK: usize = 1 << 18;
 
 /// The number of windows in a sample from which its matrix products are efficient by themselves.
 const MANY: usize = 256;
+
+/// The number of windows that a matrix has at least, unless the image has fewer: splitting it would not be faster.
+const FEW: usize = 32;
 
 /// Windows whose columns are one matrix: those of some lines of a sample, or all of some samples.
 pub(super) struct Block {
@@ -27,59 +30,43 @@ impl Block {
     }
 }
 
-/// The windows of a block in one channel of one sample.
-pub(super) struct Piece {
-    /// The number of the channel in its group.
-    pub(super) channel: usize,
-    /// The elements of the small image.
-    pub(super) image: Range<usize>,
-    /// The elements of a matrix with a row for each channel of the group and a column for each window of the block.
-    pub(super) matrix: Range<usize>,
-}
-
 impl Geometry {
-    /// Returns blocks of windows whose columns are not much larger than [`BLOCK`]; none if there is nothing to compute.
-    fn blocks(&self) -> impl Iterator<Item = Block> + use<> {
-        let lines = self.lines();
+    /// Returns the sets of blocks of windows whose columns are not much larger than [`BLOCK`]; none if there is nothing to
+    /// compute. There are `count` blocks or more if the images are not too small. The blocks of a set have the same samples.
+    pub(super) fn blocks(&self, count: usize) -> impl Iterator<Item = (usize, Vec<Block>)> + use<> {
+        let lines = self.lines().max(1);
         let of_line = (self.taps() * self.small[2]).max(1);
+        let images = (self.batch * self.groups).max(1);
+        let of_thread = lines.div_ceil(count.div_ceil(images)).max(FEW.div_ceil(self.small[2].max(1)));
         // The image of a pointwise convolution is the matrix of its columns already.
-        let lines_at_once =
-            if self.is_pointwise() { lines.max(1) } else { (BLOCK / of_line).clamp(1, lines.max(1)) };
-        let samples_at_once =
-            if self.small_len() < MANY { (BLOCK / (of_line * lines.max(1))).max(1) } else { 1 };
+        let in_cache = if self.is_pointwise() { lines } else { (BLOCK / of_line).max(1) };
+        let lines_at_once = in_cache.min(of_thread).min(lines);
+        let samples_at_once = if self.small_len() < MANY && lines_at_once == lines {
+            (BLOCK / (of_line * lines)).min(images / count).max(1)
+        } else {
+            1
+        };
         let samples = if self.taps() == 0 || self.small_len() == 0 { 0 } else { self.batch };
-        let from = move |start: usize, count: usize, end: usize| start..end.min(start + count);
-        (0..samples).step_by(samples_at_once).flat_map(move |sample| {
-            (0..lines).step_by(lines_at_once).map(move |line| Block {
-                samples: from(sample, samples_at_once, samples),
-                lines: from(line, lines_at_once, lines),
+        (0..self.groups).flat_map(move |group| {
+            (0..samples).step_by(samples_at_once).map(move |sample| {
+                let samples = sample..samples.min(sample + samples_at_once);
+                let of_lines = (0..lines).step_by(lines_at_once).map(|line| Block {
+                    samples: samples.clone(),
+                    lines: line..lines.min(line + lines_at_once),
+                });
+                (group, of_lines.collect())
             })
         })
     }
 
     /// Returns the blocks of each group.
-    pub(super) fn groups_of_blocks(&self) -> impl Iterator<Item = (usize, Block)> + use<'_> {
-        (0..self.groups).flat_map(|group| self.blocks().map(move |block| (group, block)))
+    pub(super) fn groups_of_blocks(&self) -> impl Iterator<Item = (usize, Block)> + use<> {
+        self.blocks(1).flat_map(|(group, blocks)| blocks.into_iter().map(move |block| (group, block)))
     }
 
     /// Returns the number of windows of a block.
     pub(super) fn width(&self, block: &Block) -> usize {
         block.samples.len() * block.lines.len() * self.small[2]
-    }
-
-    /// Returns the parts of a group of channels of the small image that belong to a block.
-    pub(super) fn pieces(&self, group: usize, block: &Block) -> impl Iterator<Item = Piece> {
-        let (width, in_sample) = (self.width(block), block.lines.len() * self.small[2]);
-        let first = block.samples.start;
-        let samples = block.samples.clone();
-        let start = block.lines.start * self.small[2];
-        (0..self.small_channels).flat_map(move |channel| {
-            samples.clone().map(move |sample| {
-                let image = self.small_at(sample, group).start + channel * self.small_len() + start;
-                let matrix = channel * width + (sample - first) * in_sample;
-                Piece { channel, image: image..image + in_sample, matrix: matrix..matrix + in_sample }
-            })
-        })
     }
 
     /// Returns a matrix with a row for each channel of the small image, and a column for each window of a block.
@@ -96,8 +83,12 @@ impl Geometry {
             return Matrix::with_rows_apart(small, self.small_channels, width, self.small_len());
         }
         stacked.clear();
-        let pieces = self.pieces(group, block);
-        pieces.for_each(|piece| stacked.extend_from_slice(&small[piece.image]));
+        for channel in 0..self.small_channels {
+            for sample in block.samples.clone() {
+                let channels = &small[self.small_at(sample, group)];
+                stacked.extend_from_slice(&channels[channel * self.small_len()..][..self.small_len()]);
+            }
+        }
         Matrix::new(stacked, self.small_channels, width)
     }
 

@@ -6,12 +6,20 @@
 use std::ops::{Range, RangeFrom};
 
 use crate::constant::Copies;
-use crate::conv::columns::Piece;
+use crate::conv::columns::Block;
 use crate::conv::geometry::{Geometry, Pass, Segment};
 use crate::elements::float::Float;
 use crate::loops::lines::sum;
-use crate::matmul::product::{Matrix, MatrixMut};
-use crate::provider::{self, Operand};
+use crate::matmul::matrix::{Matrix, MatrixMut};
+use crate::threads;
+
+/// The elements of the small image in the windows of a block.
+enum Out<'a, T> {
+    /// Some lines of a sample, with a row for each channel.
+    Lines(MatrixMut<'a, T>),
+    /// Samples.
+    Samples(Vec<&'a mut [T]>),
+}
 
 impl Geometry {
     /// Returns true if each channel of the large image is a group of its own.
@@ -26,31 +34,6 @@ impl Geometry {
         (0..samples).flat_map(move |sample| (0..groups).map(move |group| (sample, group)))
     }
 
-    /// Lets the provider compute a tensor from the other two. Returns false if the kernel has to compute it.
-    ///
-    /// The second operand may be one that never changes.
-    fn is_provided<T: Float>(
-        &self,
-        pass: Pass,
-        result: &mut [T],
-        [left, right]: [&[T]; 2],
-        copies: Option<&Copies>,
-        bias: Option<&[T]>,
-    ) -> bool {
-        provider::computes(|provider| {
-            let left = Operand::new(bytemuck::cast_slice(left));
-            let operands = [left, Operand { elements: bytemuck::cast_slice(right), copies }];
-            provider.convolve(
-                pass,
-                T::DTYPE,
-                self,
-                bytemuck::cast_slice_mut(result),
-                operands,
-                bias.map(bytemuck::cast_slice),
-            )
-        })
-    }
-
     /// Convolves the large image, and adds a bias to each channel of the small one. The kernels have copies if they never
     /// change.
     pub(super) fn forward<T: Float>(
@@ -61,7 +44,7 @@ impl Geometry {
         copies: Option<&Copies>,
         bias: Option<&[T]>,
     ) {
-        if small.is_empty() || self.is_provided(Pass::Small, small, [large, kernels], copies, bias) {
+        if small.is_empty() || self.is_forward_provided(small, large, kernels, copies, bias) {
             return;
         }
         if self.taps() == 0 {
@@ -73,34 +56,76 @@ impl Geometry {
         if self.prefers_planes() {
             return self.convolve_planes(small, large, kernels, bias);
         }
-        let (mut columns, mut product) = (Vec::new(), Vec::new());
-        for (group, block) in self.groups_of_blocks() {
-            let kernels = Matrix::new(&kernels[self.kernels_at(group)], self.small_channels, self.taps());
-            let (width, bias) = (self.width(&block), self.of_group(bias, group));
-            let columns = match block.sample() {
-                Some(sample) if self.is_pointwise() => {
-                    Matrix::new(&large[self.large_at(sample, group)], self.large_channels, self.large_len())
-                }
-                _ => {
-                    self.gather(&mut columns, large, group, &block);
-                    Matrix::new(&columns, self.taps(), width)
-                }
-            };
-            if let Some(sample) = block.sample() {
-                let out = &mut small[self.small_at(sample, group)][block.lines.start * self.small[2]..];
-                let out = MatrixMut::with_rows_apart(out, self.small_channels, width, self.small_len());
-                T::multiply(out, kernels, columns, false);
-                if let Some(bias) = bias {
-                    for Piece { channel, image, .. } in self.pieces(group, &block) {
-                        small[image].iter_mut().for_each(|element| *element += bias[channel]);
+        let operations = self.multiplications();
+        let count = threads::count(operations);
+        let mut blocks = Vec::new();
+        let mut images: Vec<_> =
+            small.chunks_exact_mut(self.small_channels * self.small_len()).map(Some).collect();
+        for (group, set) in self.blocks(count) {
+            let samples = set.first().map_or(0..0, |block| block.samples.clone());
+            let mut images: Vec<_> =
+                samples.filter_map(|sample| images[sample * self.groups + group].take()).collect();
+            if images.len() > 1 {
+                blocks.extend(
+                    set.into_iter().map(|block| (group, block, Out::Samples(std::mem::take(&mut images)))),
+                );
+            } else if let Some(image) = images.pop() {
+                let ranges = set
+                    .iter()
+                    .map(|block| block.lines.start * self.small[2]..block.lines.end * self.small[2]);
+                let image = MatrixMut::new(image, self.small_channels, self.small_len());
+                let parts: Vec<_> = image.columns(ranges).collect();
+                blocks
+                    .extend(set.into_iter().zip(parts).map(|(block, part)| (group, block, Out::Lines(part))));
+            }
+        }
+        let of_thread = blocks.len().div_ceil(count).max(1);
+        threads::each(operations, blocks.chunks_mut(of_thread), |blocks| {
+            let (mut columns, mut product) = (Vec::new(), Vec::new());
+            for (group, block, out) in blocks {
+                let kernels = &kernels[self.kernels_at(*group)];
+                self.forward_block(*group, block, out, large, kernels, bias, [&mut columns, &mut product]);
+            }
+        });
+    }
+
+    /// Computes the elements of the small image in the windows of a block.
+    fn forward_block<T: Float>(
+        &self,
+        group: usize,
+        block: &Block,
+        out: &mut Out<'_, T>,
+        large: &[T],
+        kernels: &[T],
+        bias: Option<&[T]>,
+        [columns, product]: [&mut Vec<T>; 2],
+    ) {
+        let kernels = Matrix::new(kernels, self.small_channels, self.taps());
+        let (width, bias) = (self.width(block), self.of_group(bias, group));
+        let columns = match block.sample() {
+            Some(sample) if self.is_pointwise() => {
+                let large = &large[self.large_at(sample, group)][block.lines.start * self.large[2]..];
+                Matrix::with_rows_apart(large, self.large_channels, width, self.large_len())
+            }
+            _ => {
+                self.gather(columns, large, group, block);
+                Matrix::new(columns, self.taps(), width)
+            }
+        };
+        match out {
+            Out::Lines(out) => {
+                T::multiply(out.reborrow(), kernels, columns, false);
+                bias.into_iter().for_each(|bias| out.add_to_rows(bias));
+            }
+            Out::Samples(samples) => {
+                product.resize(self.small_channels * width, T::ZERO);
+                T::multiply(MatrixMut::new(product, self.small_channels, width), kernels, columns, false);
+                for (place, sample) in samples.iter_mut().enumerate() {
+                    for (number, channel) in sample.chunks_exact_mut(self.small_len()).enumerate() {
+                        let from = &product[number * width + place * self.small_len()..][..channel.len()];
+                        copy_channel(channel, from, bias.map(|bias| bias[number]));
                     }
                 }
-                continue;
-            }
-            product.resize(self.small_channels * width, T::ZERO);
-            T::multiply(MatrixMut::new(&mut product, self.small_channels, width), kernels, columns, false);
-            for Piece { channel, image, matrix } in self.pieces(group, &block) {
-                copy_channel(&mut small[image], &product[matrix], bias.map(|bias| bias[channel]));
             }
         }
     }

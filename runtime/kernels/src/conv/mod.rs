@@ -14,6 +14,7 @@ mod engine;
 mod geometry;
 mod half;
 mod planes;
+mod provided;
 
 use crate::attributes::{ConvAttributes, ConvTransposeAttributes};
 pub use crate::conv::geometry::{Geometry, Pass};

@@ -10,8 +10,9 @@ use crate::conv::geometry::Geometry;
 use crate::elements::float::Float;
 use crate::loops::simd::wide_fused;
 use crate::loops::window::{SPACE, Spatial};
-use crate::matmul::product::MatrixMut;
+use crate::matmul::matrix::MatrixMut;
 use crate::matmul::sums::{Shifted, multiply};
+use crate::threads;
 
 /// The number of output channels of a group up to which arranging the image is faster than arranging windows as columns.
 const FEW_CHANNELS: usize = 16;
@@ -101,29 +102,36 @@ impl Geometry {
         kernels: &[T],
         bias: Option<&[T]>,
     ) {
-        let mut planes = Planes::new(self);
-        let columns = planes.columns(self);
-        let mut product = vec![T::ZERO; self.small_channels * columns];
-        for (sample, group) in self.parts() {
-            planes.fill(self, &large[self.large_at(sample, group)]);
-            let kernels = &kernels[self.kernels_at(group)];
-            let rows = Shifted { elements: &planes.elements, starts: &planes.starts, columns };
-            let out = MatrixMut::new(&mut product, self.small_channels, columns);
-            wide_fused(
-                #[inline(always)]
-                |fused| multiply(out, kernels, &rows, [fused, false]),
-            );
-            let channels = small[self.small_at(sample, group)].chunks_exact_mut(self.small_len());
-            let bias = self.of_group(bias, group);
-            for (number, (channel, product)) in channels.zip(product.chunks_exact(columns)).enumerate() {
-                for (line, to) in channel.chunks_exact_mut(self.small[2]).enumerate() {
-                    let [z, y] = [line / self.small[1], line % self.small[1]];
-                    let start = (z * planes.size[1] + y) * planes.size[2];
-                    let from = &product[start..start + to.len()];
-                    copy_channel(to, from, bias.map(|bias| bias[number]));
+        let of_group = self.small_channels * self.small_len();
+        if of_group == 0 {
+            return;
+        }
+        threads::split(self.multiplications(), small, of_group, |start, small| {
+            let mut planes = Planes::new(self);
+            let columns = planes.columns(self);
+            let mut product = vec![T::ZERO; self.small_channels * columns];
+            for (part, small) in small.chunks_exact_mut(of_group).enumerate() {
+                let part = start / of_group + part;
+                let (sample, group) = (part / self.groups, part % self.groups);
+                planes.fill(self, &large[self.large_at(sample, group)]);
+                let kernels = &kernels[self.kernels_at(group)];
+                let rows = Shifted { elements: &planes.elements, starts: &planes.starts, columns };
+                let out = MatrixMut::new(&mut product, self.small_channels, columns);
+                wide_fused(
+                    #[inline(always)]
+                    |fused| multiply(out, kernels, &rows, [fused, false]),
+                );
+                let channels = small.chunks_exact_mut(self.small_len()).zip(product.chunks_exact(columns));
+                let bias = self.of_group(bias, group);
+                for (number, (channel, product)) in channels.enumerate() {
+                    for (line, to) in channel.chunks_exact_mut(self.small[2]).enumerate() {
+                        let [z, y] = [line / self.small[1], line % self.small[1]];
+                        let start = (z * planes.size[1] + y) * planes.size[2];
+                        copy_channel(to, &product[start..start + to.len()], bias.map(|bias| bias[number]));
+                    }
                 }
             }
-        }
+        });
     }
 
     /// Returns the place in the large image of an element of a phase along a dimension; `None` for padding.

@@ -8,7 +8,8 @@ use num_traits::{Float, NumAssign};
 use super::lapack::{self, Lapack};
 use crate::error::{Error, Result};
 use crate::loops::slices::{Slot, owned, write};
-use crate::matmul::product::{self, Product};
+use crate::matmul::matrix;
+use crate::matmul::product::Product;
 use crate::tensor::{View, ViewMut};
 
 /// The real or complex numbers in which decompositions compute.
@@ -48,9 +49,9 @@ macro_rules! scalar {
             }
 
             fn multiply(out: &mut [Self], left: &[Self], right: &[Self], [rows, inner, columns]: [usize; 3]) {
-                let left = product::Matrix::new(left, rows, inner);
-                let right = product::Matrix::new(right, inner, columns);
-                Product::multiply(product::MatrixMut::new(out, rows, columns), left, right, false);
+                let left = matrix::Matrix::new(left, rows, inner);
+                let right = matrix::Matrix::new(right, inner, columns);
+                Product::multiply(matrix::MatrixMut::new(out, rows, columns), left, right, false);
             }
 
             fn lapack() -> Result<&'static dyn Lapack<Self, $real>> {

@@ -1,6 +1,7 @@
 //! Copies and moves elements regardless of their type.
 
 use std::ptr;
+use std::sync::{Mutex, PoisonError};
 
 use bytemuck::Pod;
 use num_complex::Complex;
@@ -12,6 +13,7 @@ use crate::loops::simd::wide;
 use crate::loops::walk::Walk;
 use crate::tensor::buffer::Buffer;
 use crate::tensor::{View, ViewMut};
+use crate::threads;
 
 /// Plain bytes with the size of an element and at most its alignment.
 pub(crate) trait Word: Pod + Default + Send + Sync {}
@@ -76,7 +78,23 @@ pub(crate) fn copy(out: &mut ViewMut<'_>, input: &View<'_>) -> Result<()> {
     if out.overwrites(input) {
         return copy(out, &packed(input)?.view()?);
     }
-    with_word!(out.dtype(), W => copy_words::<W>(out, input))
+    let operations = out.len() * threads::ELEMENT;
+    let count = threads::count(operations);
+    let Some(axis) = out.dims().iter().position(|&dim| dim >= count).filter(|_| count > 1) else {
+        return with_word!(out.dtype(), W => copy_words::<W>(out, input));
+    };
+    let input = input.clone().expand(out.dims())?;
+    let mut pairs = Vec::with_capacity(count);
+    for (range, out) in out.parts(axis, count)? {
+        pairs.push((out, input.clone().narrow(axis, range.start, range.len())?));
+    }
+    let failed = Mutex::new(Ok(()));
+    threads::each(operations, pairs.into_iter(), |(mut out, input)| {
+        if let Err(error) = with_word!(out.dtype(), W => copy_words::<W>(&mut out, &input)) {
+            *failed.lock().unwrap_or_else(PoisonError::into_inner) = Err(error);
+        }
+    });
+    failed.into_inner().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Copies the elements to a contiguous buffer.

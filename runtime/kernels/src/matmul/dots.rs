@@ -4,7 +4,7 @@
 
 use std::ops::Range;
 
-use super::product::{Matrix, MatrixMut};
+use super::matrix::{Matrix, MatrixMut};
 use crate::elements::float::Float;
 use crate::loops::simd::multiply_add;
 

@@ -1,7 +1,7 @@
 //! Products of a matrix with one of few rows or few columns: they read the large matrix once, and are limited by memory.
 //! Arranging it for a product of large matrices would take longer than the product.
 
-use super::product::{Matrix, MatrixMut};
+use super::matrix::{Matrix, MatrixMut};
 use super::{dots, sums};
 use crate::elements::float::Float;
 use crate::loops::simd::wide_fused;
@@ -25,37 +25,56 @@ impl Order {
     }
 }
 
-/// Writes or adds the product if the left operand has few rows, or the right one few columns, and the other one is in order
-/// of its rows or its columns. Returns false and leaves the output unchanged otherwise.
-pub(super) fn multiply<T: Float>(
-    out: &mut MatrixMut<'_, T>,
-    left: Matrix<'_, T>,
-    right: Matrix<'_, T>,
-    add: bool,
-) -> bool {
-    let [rows, columns] = out.dims();
-    // The product of the transposed operands is the transposed product.
-    let is_turned = columns < rows;
-    let out = out.reborrow().transposed_if(is_turned);
-    let (left, right) = if is_turned { (right.transposed(), left.transposed()) } else { (left, right) };
-    let order = match right.strides() {
-        [_, 1] => Order::Rows,
-        [1, _] => Order::Columns,
-        _ => return false,
-    };
-    let [few, inner] = left.dims();
-    if few > order.few(inner) || inner == 0 || few == 0 {
-        return false;
+/// How to compute a product whose left operand has few rows, or whose right one has few columns.
+#[derive(Clone, Copy)]
+pub(super) struct FewRows {
+    /// True if the right operand has few columns. The product of the transposed operands is the transposed product.
+    is_turned: bool,
+    order: Order,
+}
+
+impl FewRows {
+    /// Returns `None` unless there are few rows or columns, and the other operand is in order of its rows or its columns.
+    pub(super) fn of<T>(left: Matrix<'_, T>, right: Matrix<'_, T>) -> Option<Self> {
+        let is_turned = right.dims()[1] < left.dims()[0];
+        let (left, right) = turned_if(is_turned, left, right);
+        let order = match right.strides() {
+            [_, 1] => Order::Rows,
+            [1, _] => Order::Columns,
+            _ => return None,
+        };
+        let [few, inner] = left.dims();
+        (1..=order.few(inner)).contains(&few).then_some(Self { is_turned, order }).filter(|_| inner > 0)
     }
-    let left = left.in_order();
-    wide_fused(
-        #[inline(always)]
-        |fused| match order {
-            Order::Rows => sums::multiply(out, &left, &right, [fused, add]),
-            Order::Columns => dots::multiply(out, &left, right, [fused, add]),
-        },
-    );
-    true
+
+    /// Writes or adds some rows or columns of the product of such operands.
+    pub(super) fn multiply<T: Float>(
+        self,
+        out: MatrixMut<'_, T>,
+        left: Matrix<'_, T>,
+        right: Matrix<'_, T>,
+        add: bool,
+    ) {
+        let out = out.transposed_if(self.is_turned);
+        let (left, right) = turned_if(self.is_turned, left, right);
+        let left = left.in_order();
+        wide_fused(
+            #[inline(always)]
+            |fused| match self.order {
+                Order::Rows => sums::multiply(out, &left, &right, [fused, add]),
+                Order::Columns => dots::multiply(out, &left, right, [fused, add]),
+            },
+        );
+    }
+}
+
+/// Returns the operands of the transposed product if `condition` is true.
+fn turned_if<'a, T>(
+    condition: bool,
+    left: Matrix<'a, T>,
+    right: Matrix<'a, T>,
+) -> (Matrix<'a, T>, Matrix<'a, T>) {
+    if condition { (right.transposed(), left.transposed()) } else { (left, right) }
 }
 
 #[cfg(test)]
@@ -84,7 +103,8 @@ mod tests {
             for add in [false, true] {
                 let mut out = vec![T::ONE; rows * columns];
                 let what = format!("{rows} {inner} {columns} {turned} {add}");
-                assert!(multiply(&mut MatrixMut::new(&mut out, rows, columns), a, b, add), "{what}");
+                let few_rows = FewRows::of(a, b).unwrap_or_else(|| panic!("{what}"));
+                few_rows.multiply(MatrixMut::new(&mut out, rows, columns), a, b, add);
                 let (a, b) = (a.in_order(), b.transposed().in_order());
                 for (place, value) in out.iter().enumerate() {
                     let (row, column) = (&a[place / columns * inner..], &b[place % columns * inner..]);
@@ -117,9 +137,8 @@ mod tests {
 
     #[test]
     fn many_rows_and_columns_are_left_to_others() {
-        let (a, mut out) = (vec![1.0_f32; 289], vec![0.0; 289]);
+        let a = vec![1.0_f32; 289];
         let a = Matrix::new(&a, 17, 17);
-        assert!(!multiply(&mut MatrixMut::new(&mut out, 17, 17), a, a, false));
-        assert!(out.iter().all(|value| *value == 0.0));
+        assert!(FewRows::of(a, a).is_none());
     }
 }

@@ -3,7 +3,8 @@
 use super::Plan;
 use crate::error::Result;
 use crate::loops::slices::with_slices;
-use crate::matmul::product::{Matrix, MatrixMut, is_provided};
+use crate::matmul::matrix::{Matrix, MatrixMut};
+use crate::matmul::product::is_provided;
 use crate::provider;
 use crate::tensor::{View, ViewMut};
 

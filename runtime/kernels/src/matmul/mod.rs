@@ -13,6 +13,7 @@ mod einsum;
 mod few_rows;
 mod flattened;
 mod half;
+pub(crate) mod matrix;
 pub(crate) mod product;
 pub(crate) mod sums;
 
@@ -24,8 +25,10 @@ use crate::elements::accumulate::with_number;
 use crate::error::{Error, Result, expect_shape};
 use crate::loops::convert::Compute;
 use crate::loops::slices::{lend, with_optional_slices, with_slices};
-use crate::matmul::product::{Matrix, MatrixMut, Product};
+use crate::matmul::matrix::{Matrix, MatrixMut};
+use crate::matmul::product::Product;
 use crate::tensor::{TensorMeta, View, ViewMut};
+use crate::threads;
 
 /// Multiplies matrices: `out = x @ y`.
 ///
@@ -193,11 +196,22 @@ impl Plan {
     }
 
     fn forward<T: Compute + Product>(&self, out: &mut [T], x: &[T], y: &[T]) {
-        for (number, &[left, right]) in self.pairs.iter().enumerate() {
-            let out = MatrixMut::new(&mut out[self.product(number)], self.rows, self.columns);
+        let multiply = |out: &mut [T], [left, right]: [usize; 2]| {
+            let out = MatrixMut::new(out, self.rows, self.columns);
             let (x, y) = (self.operand(&x[self.left(left)], 0), self.operand(&y[self.right(right)], 1));
             T::multiply(out, x, y, false);
+        };
+        let len = self.rows * self.columns;
+        let operations = self.pairs.len() * len * self.inner;
+        if threads::count(operations) > self.pairs.len() {
+            // Each product is split instead.
+            let products = self.pairs.iter().enumerate();
+            return products.for_each(|(number, pair)| multiply(&mut out[self.product(number)], *pair));
         }
+        threads::split(operations, out, len, |start, out| {
+            let pairs = &self.pairs[start.checked_div(len).unwrap_or(0)..];
+            out.chunks_exact_mut(len.max(1)).zip(pairs).for_each(|(out, pair)| multiply(out, *pair));
+        });
     }
 
     fn backward<T: Compute + Product>(

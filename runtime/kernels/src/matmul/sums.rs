@@ -4,7 +4,7 @@
 
 use std::ops::Range;
 
-use super::product::MatrixMut;
+use super::matrix::MatrixMut;
 use crate::elements::float::Float;
 use crate::loops::simd::multiply_add;
 

@@ -1,8 +1,11 @@
 //! The common part of all normalisations: sets of elements that are normalised together, and parameters.
 
+use std::ops::Range;
+
 use crate::elements::float::Float;
 use crate::loops::lines::in_pairs;
 use crate::loops::simd::wide;
+use crate::threads;
 
 /// A dense tensor as blocks of `outer × middle × run` elements, of which the last dimension is contiguous.
 ///
@@ -29,7 +32,7 @@ pub(super) enum Parameters {
 
 /// The position of a run, and its set.
 struct Run {
-    at: std::ops::Range<usize>,
+    at: Range<usize>,
     set: usize,
     parameter: usize,
 }
@@ -91,43 +94,52 @@ impl Plan {
     ///
     /// Both are zero for sets without elements.
     pub(super) fn statistics<T: Float>(&self, x: &[T], centred: bool) -> [Vec<f64>; 2] {
-        let samples = self.samples().max(1) as f64;
-        let [mut mean, mut variance] = [0; 2].map(|_| vec![0.0; self.sets()]);
-        for block in 0..self.blocks {
-            let sets = block * self.sets_per_block()..(block + 1) * self.sets_per_block();
-            if centred {
-                wide(
-                    #[inline(always)]
-                    || {
-                        for run in self.runs(block) {
-                            let [total] = sums(
-                                [&x[run.at]],
-                                #[inline(always)]
-                                |[x]| [x.into()],
-                            );
-                            mean[run.set] += total;
-                        }
-                    },
-                );
-                mean[sets.clone()].iter_mut().for_each(|mean| *mean /= samples);
+        let in_block = self.sets_per_block().max(1);
+        let mut statistics = vec![[0.0; 2]; self.sets()];
+        threads::split(x.len() * threads::ELEMENT, &mut statistics, in_block, |first, sets| {
+            for (number, sets) in sets.chunks_exact_mut(in_block).enumerate() {
+                self.statistics_of(first / in_block + number, x, centred, sets);
             }
+        });
+        [0, 1].map(|n| statistics.iter().map(|statistics| statistics[n]).collect())
+    }
+
+    /// Computes the mean and the variance of each set of a block.
+    fn statistics_of<T: Float>(&self, block: usize, x: &[T], centred: bool, sets: &mut [[f64; 2]]) {
+        let samples = self.samples().max(1) as f64;
+        let first = block * self.sets_per_block();
+        if centred {
             wide(
                 #[inline(always)]
                 || {
                     for run in self.runs(block) {
-                        let mean = mean[run.set];
-                        let square = |[x]: [T; 1]| {
-                            let difference = x.into() - mean;
-                            [difference * difference]
-                        };
-                        let [total] = sums([&x[run.at]], square);
-                        variance[run.set] += total;
+                        let [total] = sums(
+                            [&x[run.at]],
+                            #[inline(always)]
+                            |[x]| [x.into()],
+                        );
+                        sets[run.set - first][0] += total;
                     }
                 },
             );
-            variance[sets].iter_mut().for_each(|variance| *variance /= samples);
+            sets.iter_mut().for_each(|[mean, _]| *mean /= samples);
         }
-        [mean, variance]
+        wide(
+            #[inline(always)]
+            || {
+                for run in self.runs(block) {
+                    let [mean, variance] = &mut sets[run.set - first];
+                    let mean = *mean;
+                    let square = |[x]: [T; 1]| {
+                        let difference = x.into() - mean;
+                        [difference * difference]
+                    };
+                    let [total] = sums([&x[run.at]], square);
+                    *variance += total;
+                }
+            },
+        );
+        sets.iter_mut().for_each(|[_, variance]| *variance /= samples);
     }
 
     /// Writes `(x - mean) * reciprocal_deviation * scale + bias`.
@@ -139,12 +151,29 @@ impl Plan {
         scale: Option<&'v [T]>,
         bias: Option<&'v [T]>,
     ) {
+        let block = (self.outer * self.middle * self.run).max(1);
+        threads::split(out.len() * threads::ELEMENT, out, block, |start, out| {
+            let blocks = start / block..(start + out.len()) / block;
+            self.apply_to(blocks, out, x, statistics, [scale, bias]);
+        });
+    }
+
+    /// Writes the elements of some blocks.
+    fn apply_to<'v, T: Float>(
+        &self,
+        blocks: Range<usize>,
+        out: &mut [T],
+        x: &[T],
+        statistics: Statistics<'_, T>,
+        [scale, bias]: [Option<&'v [T]>; 2],
+    ) {
+        let start = blocks.start * self.outer * self.middle * self.run;
         wide(
             #[inline(always)]
             || {
-                for Run { at, set, parameter } in (0..self.blocks).flat_map(|block| self.runs(block)) {
+                for Run { at, set, parameter } in blocks.flat_map(|block| self.runs(block)) {
                     let (mean, factor) = statistics.of(set);
-                    let (out, x) = (&mut out[at.clone()], &x[at]);
+                    let (out, x) = (&mut out[at.start - start..at.end - start], &x[at]);
                     match self.parameters {
                         Parameters::OfMiddle { .. } => {
                             let slope = factor * scale.map_or(T::ONE, |scale| scale[parameter]);

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use crate::elements::float::Float;
 use crate::loops::tiles::in_blocks;
-use crate::matmul::product::{Matrix, MatrixMut};
+use crate::matmul::matrix::{Matrix, MatrixMut};
 use crate::rnn::cell::{Cell, GATES};
 
 /// The sizes of a layer, and the order of its steps.
@@ -66,6 +66,11 @@ impl Layer<'_> {
     /// Returns the number of units of all gates.
     fn wide(&self) -> usize {
         self.cell.gates() * self.hidden
+    }
+
+    /// Returns the number of multiplications of all steps.
+    pub(super) fn multiplications(&self) -> usize {
+        self.rows() * self.wide() * (self.input + self.hidden)
     }
 
     fn order(&self) -> impl DoubleEndedIterator<Item = usize> + use<> {

@@ -270,6 +270,17 @@ impl Plan {
         Cow::Owned(part)
     }
 
+    /// Returns a layer's output from the parts that belong to each direction.
+    fn joined<T: Float>(&self, parts: &[Vec<T>]) -> Vec<T> {
+        let mut out = vec![T::ZERO; self.out_len()];
+        for (direction, part) in parts.iter().enumerate() {
+            for (row, values) in out.chunks_exact_mut(self.width()).zip(part.chunks_exact(self.hidden)) {
+                row[direction * self.hidden..][..self.hidden].copy_from_slice(values);
+            }
+        }
+        out
+    }
+
     /// Returns the number of values that the gradient needs for a part.
     fn trace_len(&self) -> usize {
         TRACED * self.time * self.batch * self.hidden

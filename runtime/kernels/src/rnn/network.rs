@@ -8,6 +8,7 @@ use crate::error::Result;
 use crate::loops::slices::elements;
 use crate::rnn::layer::Weights;
 use crate::tensor::View;
+use crate::threads;
 
 /// The values of a network.
 pub(super) struct Network<'v, T: Clone> {
@@ -62,28 +63,29 @@ impl<'v, T: Float> Network<'v, T> {
         let (traces, inputs) = reserve.split_at_mut(plan.parts() * plan.trace_len());
         let state_len = plan.batch * plan.hidden;
         for layer in 0..plan.layers {
-            let mut out = Vec::new();
-            for direction in 0..plan.directions {
-                let part = layer * plan.directions + direction;
-                let own = part * state_len..(part + 1) * state_len;
-                let [state, memory] = &mut run.states;
-                let values = plan.layer(part).forward(
-                    if layer == 0 { &self.x } else { &run.out },
-                    &self.weights[part],
-                    &mut state[own.clone()],
-                    &mut memory[own],
-                    &mut traces[part * plan.trace_len()..][..plan.trace_len()],
-                );
-                if plan.directions == 1 {
-                    out = values;
-                    continue;
-                }
-                out.resize(plan.out_len(), T::ZERO);
-                for (row, values) in out.chunks_exact_mut(plan.width()).zip(values.chunks_exact(plan.hidden))
-                {
-                    row[direction * plan.hidden..][..plan.hidden].copy_from_slice(values);
-                }
-            }
+            let first = layer * plan.directions;
+            let of_layer = |len: usize| first * len..(first + plan.directions) * len;
+            let [state, memory] = &mut run.states;
+            let own = state[of_layer(state_len)]
+                .chunks_exact_mut(state_len.max(1))
+                .zip(memory[of_layer(state_len)].chunks_exact_mut(state_len.max(1)));
+            let traces = traces[of_layer(plan.trace_len())].chunks_exact_mut(plan.trace_len().max(1));
+            let x = if layer == 0 { &self.x } else { &run.out[..] };
+            let mut outs = vec![Vec::new(); plan.directions];
+            let directions = outs.iter_mut().zip(own).zip(traces).enumerate();
+            threads::each(
+                plan.layer(first).multiplications() * plan.directions,
+                directions,
+                |(direction, own)| {
+                    let ((out, (state, memory)), trace) = own;
+                    let part = first + direction;
+                    *out = plan.layer(part).forward(x, &self.weights[part], state, memory, trace);
+                },
+            );
+            let mut out = match &mut outs[..] {
+                [out] => std::mem::take(out),
+                _ => plan.joined(&outs),
+            };
             if let Some(kept) = self.kept(layer, out.len()) {
                 out.iter_mut().zip(kept).for_each(|(out, &kept)| *out *= kept);
             }

@@ -7,6 +7,7 @@ use crate::loops::slices::{Slot, elements, with_slices};
 use crate::reduction;
 use crate::tensor::axis;
 use crate::tensor::{View, ViewMut};
+use crate::threads;
 
 /// Checks that a tensor has the shape of another except in one dimension, and returns its length in that
 /// dimension.
@@ -82,14 +83,19 @@ fn join(out: &mut ViewMut<'_>, xs: &[View<'_>], axis: usize) -> Result<()> {
 fn join_rows<W: Slot>(out: &mut ViewMut<'_>, xs: &[View<'_>], axis: usize) -> Result<()> {
     let width: usize = out.dims()[axis..].iter().product();
     with_slices::<W, 1, 0>([out.reborrow()], [], |[out], []| {
-        let mut start = 0;
-        for x in xs.iter().filter(|x| !x.is_empty()) {
-            let part: usize = x.dims()[axis..].iter().product();
-            for (row, values) in out.chunks_exact_mut(width).zip(elements::<W>(x)?.chunks_exact(part)) {
-                row[start..][..part].copy_from_slice(values);
+        let filled = xs.iter().filter(|x| !x.is_empty());
+        let xs = filled.map(|x| Ok((x.dims()[axis..].iter().product::<usize>(), elements::<W>(x)?)));
+        let xs = xs.collect::<Result<Vec<_>>>()?;
+        threads::split(out.len() * threads::ELEMENT, out, width, |first, rows| {
+            let mut start = 0;
+            for (part, values) in &xs {
+                let values = values[first / width * part..].chunks_exact(*part);
+                for (row, values) in rows.chunks_exact_mut(width).zip(values) {
+                    row[start..][..*part].copy_from_slice(values);
+                }
+                start += part;
             }
-            start += part;
-        }
+        });
         Ok(())
     })
 }

@@ -11,6 +11,7 @@ mod overlap;
 pub(crate) mod strided;
 
 use std::marker::PhantomData;
+use std::ops::Range;
 use std::slice;
 
 use smallvec::SmallVec;
@@ -20,6 +21,7 @@ use crate::elements::dtype::{DType, Element};
 use crate::error::{Error, Result};
 use crate::loops::walk::Walk;
 use crate::tensor::strided::{Layout, contiguous_strides};
+use crate::threads;
 
 /// One number for each dimension.
 pub(crate) type PerDimension<T> = SmallVec<[T; 4]>;
@@ -386,6 +388,21 @@ impl<'a> ViewMut<'a> {
     #[must_use]
     pub fn reborrow(&mut self) -> ViewMut<'_> {
         ViewMut { memory: self.memory.clone(), lifetime: PhantomData }
+    }
+
+    /// Splits the tensor into up to `count` ranges of a dimension, for threads.
+    ///
+    /// # Errors
+    /// None if there is such a dimension.
+    pub(crate) fn parts(&mut self, axis: usize, count: usize) -> Result<Vec<(Range<usize>, ViewMut<'_>)>> {
+        let ranges = threads::ranges(self.dims()[axis], count, 1);
+        ranges
+            .map(|range| {
+                // Elements have different addresses, so that parts share none.
+                let all = ViewMut { memory: self.memory.clone(), lifetime: PhantomData };
+                Ok((range.clone(), all.narrow(axis, range.start, range.len())?))
+            })
+            .collect()
     }
 
     /// Returns true if the ranges from the first to the last byte of both overlap, so that they may share

@@ -39,4 +39,5 @@ mod session;
 
 #[doc(hidden)]
 pub use entry::{create_factories, refuse_host, release_factory};
+pub use kernel::share;
 pub use library::{Library, Memory};

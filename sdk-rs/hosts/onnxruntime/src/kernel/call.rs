@@ -9,6 +9,7 @@ use tenon_operators::{Composed, Constant, Launch, Operators, Temporaries, Tensor
 
 use super::info::of_host;
 use super::kept::Kept;
+use super::threads::Shared;
 use super::value::{Elements, Shape, lengths};
 use crate::api::runtime::{ElementType, KernelContext};
 use crate::library::Memory;
@@ -33,6 +34,7 @@ pub(crate) struct Call<'c> {
     pub(super) node: &'c Places,
     /// The blocks of intermediate results, which later work of the stream can use again.
     blocks: RefCell<Vec<DevicePtr>>,
+    _threads: Option<Shared>,
 }
 
 impl<'c> Call<'c> {
@@ -56,6 +58,9 @@ impl<'c> Call<'c> {
         if device.library.memory == Memory::OfTheDevice {
             device.library.device.set_device(device.id)?;
         }
+        let computes_here = device.library.memory == Memory::OfTheHost;
+        // SAFETY: the host passes a call that is alive, and the kernel returns later than this value is dropped.
+        let threads = computes_here.then(|| unsafe { Shared::of(device.host.runtime, context) });
         Ok(Self {
             device,
             context,
@@ -63,6 +68,7 @@ impl<'c> Call<'c> {
             owner,
             node,
             blocks: RefCell::default(),
+            _threads: threads,
         })
     }
 

@@ -5,12 +5,14 @@ mod control;
 mod info;
 mod kept;
 mod object;
+mod threads;
 mod value;
 
 pub(crate) use call::Call;
 pub(crate) use control::HostKernel;
 pub(crate) use info::Info;
 pub(crate) use object::NodeKernel;
+pub use threads::share;
 
 use tenon::device::Result;
 
