@@ -26,6 +26,7 @@ Examples:
   tenon new my-npu --lang c              makes a project for a device
   tenon check ./libmy_npu.so             does a plugin keep what the spec promises?
   tenon doctor                           why does PaddlePaddle not list my device?
+  tenon doctor --onnxruntime python3     why does ONNX Runtime not list it?
   tenon matrix plugins/*.so              which releases does each plugin support?
   tenon report ./libmy_npu.so            writes a file for a bug report
   TENON_LAYERS=trace ./program           writes tenon-trace-<pid>.json
@@ -65,7 +66,7 @@ enum Command {
     Rules(rules::Options),
     /// Loads a plugin for `doctor`
     #[command(hide = true)]
-    Probe(doctor::probe::Options),
+    Probe(doctor::paddle::probe::Options),
 }
 
 /// The output of a command.
@@ -99,7 +100,7 @@ fn main() -> ExitCode {
         Command::Doctor(options) => (Ok(doctor::run(&options)), 1),
         Command::Matrix(options) => (matrix::run(&options).map_err(Report::msg), 1),
         Command::Report(options) => (report::run(&options).map_err(Report::new), 1),
-        Command::Probe(options) => doctor::probe::serve(&options),
+        Command::Probe(options) => doctor::paddle::probe::serve(&options),
         Command::Trace(command) => (trace::run(&command).map_err(Report::new), 1),
         Command::Capture(command) => (capture::run(&command), 1),
         Command::Replay(options) => (capture::replay::run(&options), 1),

@@ -24,7 +24,7 @@ examples:
   tenon info                         shows devices, plugins, load failures and the environment
   tenon bench --plot bench.png       measures bandwidths and latencies, and draws them
   tenon check ./libmy_npu.so         tests a plugin against the spec
-  tenon doctor                       says why PaddlePaddle does not list a device
+  tenon doctor                       says why PaddlePaddle or ONNX Runtime does not list a device
   tenon report ./libmy_npu.so        writes a file for a bug report
   TENON_LAYERS=trace python train.py writes tenon-trace-<pid>.json
   tenon trace summary FILE           lists the calls of a trace and their durations

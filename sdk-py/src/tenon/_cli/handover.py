@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 COMMANDS = {
     "new": "make a project for a device",
     "check": "test a device plugin against the spec",
-    "doctor": "say why PaddlePaddle does not list a device",
+    "doctor": "say why PaddlePaddle or ONNX Runtime does not list a device",
     "matrix": "list plugins and the releases that they support",
     "report": "write a file for a bug report",
     "trace": "summarise a trace",

@@ -2,10 +2,12 @@
 
 use std::path::Path;
 
-use object::elf::FileHeader64;
-use object::read::elf::ElfFile;
+use object::elf::{DT_NEEDED, FileHeader64};
+use object::read::elf::{Dyn as _, ElfFile};
 use object::{Architecture, Endianness, Object, ReadRef};
 use tenon_loader::library_data;
+
+use super::finding::Section;
 
 /// Properties of a library, from its header.
 #[derive(Debug)]
@@ -13,6 +15,8 @@ pub struct Image {
     pub architecture: Architecture,
     /// The newest version of glibc that a symbol needs.
     pub glibc: Option<Version>,
+    /// The names of the libraries that the dynamic linker loads before this one.
+    pub needed: Vec<String>,
 }
 
 /// Most versions that are looked at. A library needs some dozen.
@@ -26,11 +30,39 @@ impl Image {
     pub fn read(path: &Path) -> Option<Self> {
         let data = library_data(path).ok()?;
         let file = object::File::parse(&data).ok()?;
-        let glibc = match &file {
-            object::File::Elf64(elf) => newest_glibc(elf, &data).ok()?,
-            _ => None,
+        let (glibc, needed) = match &file {
+            object::File::Elf64(elf) => (newest_glibc(elf, &data).ok()?, needed(elf, &data).ok()?),
+            _ => (None, Vec::new()),
         };
-        Some(Self { architecture: file.architecture(), glibc })
+        Some(Self { architecture: file.architecture(), glibc, needed })
+    }
+
+    /// Returns false, and says why, if the library is for other machines or other systems.
+    pub fn runs_here(&self, section: &mut Section) -> bool {
+        if self.architecture != own_architecture() {
+            section.problem_with_advice(
+                format!(
+                    "it is a library for {:?} processors, and this is {:?}",
+                    self.architecture,
+                    own_architecture()
+                ),
+                "take the plugin's build for this machine",
+            );
+            return false;
+        }
+        if let (Some(needed), Some(system)) = (self.glibc, system_glibc())
+            && needed > system
+        {
+            section.problem_with_advice(
+                format!(
+                    "it needs glibc {}.{}, and this system has {}.{}",
+                    needed.0, needed.1, system.0, system.1
+                ),
+                "build the plugin on a system as old as this one, or take a newer system",
+            );
+            return false;
+        }
+        true
     }
 }
 
@@ -54,6 +86,23 @@ fn newest_glibc<'data, R: ReadRef<'data>>(
         }
     }
     Ok(newest)
+}
+
+/// Returns the names of the libraries that a library needs.
+fn needed<'data, R: ReadRef<'data>>(
+    elf: &ElfFile<'data, FileHeader64<Endianness>, R>,
+    data: R,
+) -> object::Result<Vec<String>> {
+    let (endian, sections) = (elf.endian(), elf.elf_section_table());
+    let Some((entries, link)) = sections.dynamic(endian, data)? else { return Ok(Vec::new()) };
+    let strings = sections.strings(endian, data, link)?;
+    let mut names = Vec::new();
+    for entry in entries.iter().filter(|entry| entry.d_tag(endian) == u64::from(DT_NEEDED)) {
+        // A wrong offset is one of a damaged file, which the loader refuses.
+        let name = u32::try_from(entry.d_val(endian)).ok().and_then(|offset| strings.get(offset).ok());
+        names.extend(name.map(|name| String::from_utf8_lossy(name).into_owned()));
+    }
+    Ok(names)
 }
 
 /// Parses the name of a version, such as `GLIBC_2.38` or `GLIBC_2.2.5`.

@@ -2,18 +2,14 @@
 
 pub mod child;
 mod finding;
-mod framework;
 pub mod image;
-mod listing;
-mod plugin;
-pub mod probe;
+mod onnxruntime;
+pub mod paddle;
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
-use tenon_loader::InstalledPaddle;
 
 use crate::Answer;
 use finding::{Finding, Section};
@@ -25,26 +21,32 @@ const DEFAULT_PYTHON: &str = "python3";
 const WIDTH: usize = 100;
 
 const AFTER: &str = "\
-Without a plugin, those are examined that PaddlePaddle finds. With a plugin and without --paddle,
-only the plugin is examined. Each plugin is loaded in a process of its own, and so is PaddlePaddle.
+Without a plugin, those are examined that PaddlePaddle finds, or with --onnxruntime those that
+packages of providers contain. With a plugin and without a framework, only the plugin is examined.
+Each plugin is loaded in a process of its own, and so is the framework.
 
 Exit status: 0 if nothing is wrong, 1 if there is a problem.
 
 Examples:
   tenon doctor                                  # why does PaddlePaddle of python3 list no device?
   tenon doctor --paddle venv/bin/python
-  tenon doctor ./libmy_npu.so --paddle python3  # would this plugin work there?";
+  tenon doctor ./libmy_npu.so --paddle python3  # would this plugin work there?
+  tenon doctor --onnxruntime python3            # why does ONNX Runtime list no device?
+  tenon doctor ./libmy_npu.so --onnxruntime python3";
 
 /// Says why a device does not show up, or that all is well.
 #[derive(Debug, Args)]
 #[command(after_help = AFTER)]
 pub struct Options {
-    /// Libraries of plugins
+    /// Libraries of plugins, or of providers of ONNX Runtime
     #[arg(value_name = "PLUGIN")]
     plugins: Vec<PathBuf>,
     /// The Python that PaddlePaddle is installed for
     #[arg(long, value_name = "PYTHON")]
     paddle: Option<PathBuf>,
+    /// The Python that ONNX Runtime is installed for
+    #[arg(long, value_name = "PYTHON")]
+    onnxruntime: Option<PathBuf>,
     /// For programs
     #[arg(long)]
     json: bool,
@@ -62,87 +64,19 @@ pub fn run(options: &Options) -> Answer {
 }
 
 fn examine(options: &Options) -> Vec<Section> {
-    let python = match (&options.paddle, options.plugins.is_empty()) {
-        (Some(python), _) => Some(python.clone()),
-        (None, true) => Some(PathBuf::from(DEFAULT_PYTHON)),
-        (None, false) => None,
-    };
+    let Options { plugins, paddle, onnxruntime, .. } = options;
     let mut sections = Vec::new();
-    let mut files = options.plugins.clone();
-    let mut paddle = None;
-    let mut installed = Vec::new();
-    if let Some(python) = python {
-        let mut section = Section::new(python.to_string_lossy());
-        match InstalledPaddle::find(&python) {
-            Ok(found) => {
-                installed = framework::examine(&found, &mut section);
-                note_others(&options.plugins, &installed, &mut section);
-                files.extend(installed.iter().filter(|file| !contains(&options.plugins, file)).cloned());
-                paddle = Some(found);
-            }
-            Err(error) => {
-                section.problem_with_advice(error.to_string(), "name another interpreter: `--paddle PYTHON`")
-            }
+    match (paddle, onnxruntime) {
+        (None, Some(_)) => {}
+        (None, None) if plugins.is_empty() => {
+            sections.extend(paddle::examine(Some(Path::new(DEFAULT_PYTHON)), plugins));
         }
-        sections.push(section);
+        (python, _) => sections.extend(paddle::examine(python.as_deref(), plugins)),
     }
-    let mut types = Vec::new();
-    for file in &files {
-        let mut section = Section::new(file.to_string_lossy());
-        if let Some(device_type) = plugin::examine(file, paddle.as_ref(), &mut section) {
-            types.push((file.clone(), device_type));
-        }
-        sections.push(section);
-    }
-    report_duplicates(&types, &mut sections);
-    if let Some(paddle) = &paddle {
-        types.retain(|(file, _)| contains(&installed, file));
-        let mut section = Section::new("import paddle");
-        if installed.iter().any(|file| tenon_files::special(file).is_some()) {
-            section.note("not tried, because it would open a file that is none")
-        } else {
-            listing::compare(paddle, &types, &mut section)
-        }
-        sections.push(section);
+    if let Some(python) = onnxruntime {
+        sections.extend(onnxruntime::examine(python, plugins));
     }
     sections
-}
-
-/// Reports plugins that PaddlePaddle does not find.
-fn note_others(plugins: &[PathBuf], installed: &[PathBuf], section: &mut Section) {
-    for plugin in plugins.iter().filter(|plugin| !contains(installed, plugin)) {
-        section.note(format!(
-            "`{}` is not in the folder that PaddlePaddle searches: CUSTOM_DEVICE_ROOT can name its folder",
-            plugin.display()
-        ));
-    }
-}
-
-/// Returns true if a list has a file, under any path.
-fn contains(files: &[PathBuf], file: &Path) -> bool {
-    let real = |file: &Path| file.canonicalize().unwrap_or_else(|_| file.into());
-    files.iter().any(|other| real(other) == real(file))
-}
-
-/// Reports device types that several plugins have.
-fn report_duplicates(types: &[(PathBuf, String)], sections: &mut [Section]) {
-    let mut owners = BTreeMap::<&str, &Path>::new();
-    for (file, device_type) in types {
-        let Some(first) = owners.get(device_type.as_str()) else {
-            owners.insert(device_type, file);
-            continue;
-        };
-        let title = file.to_string_lossy();
-        if let Some(section) = sections.iter_mut().find(|section| section.title == title) {
-            section.problem_with_advice(
-                format!(
-                    "`{}` has the device type `{device_type}` too: PaddlePaddle uses only one",
-                    first.display()
-                ),
-                "remove one of them from the folder",
-            );
-        }
-    }
 }
 
 fn text(sections: &[Section], problems: usize) -> String {

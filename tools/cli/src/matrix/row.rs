@@ -9,7 +9,7 @@ use tenon_loader::{InstalledPaddle, PaddleLibraries};
 
 use crate::doctor::child;
 use crate::doctor::image::own_architecture;
-use crate::doctor::probe::{Step, probe};
+use crate::doctor::paddle::probe::{Step, probe};
 use crate::manifest::{self, Manifest, PluginFile};
 
 /// A plugin, and what is known about it.

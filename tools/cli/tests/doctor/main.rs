@@ -202,3 +202,60 @@ fn json_has_the_findings() {
     assert_eq!(value["sections"][0]["title"].as_str().map(Path::new), Some(plugin.as_path()));
     assert_eq!(value["sections"][0]["findings"][0]["severity"], "problem");
 }
+
+#[test]
+fn onnxruntime_that_cannot_work_is_explained() {
+    const PACKAGE: &str = "site/onnxruntime/__init__.py";
+    for (name, file, text, expected) in [
+        ("none", "site/other.py", "", "it has no ONNX Runtime"),
+        ("old", PACKAGE, "__version__ = '1.22.1'", "ONNX Runtime 1.22.1 registers no libraries of providers"),
+        (
+            "broken",
+            PACKAGE,
+            "import absent",
+            "`import onnxruntime` fails: ModuleNotFoundError: No module named 'absent'",
+        ),
+        (
+            "exits",
+            PACKAGE,
+            "import os; os.abort()",
+            "it does not say which packages it has: it aborted (SIGABRT)",
+        ),
+        ("hidden", "site/onnxruntime.py", "", "site/onnxruntime.py` is not the package of ONNX Runtime"),
+        ("empty", PACKAGE, "__version__ = '1.32.0'", "no package of this Python contains a provider"),
+    ] {
+        let setup = Setup::new(name);
+        setup.write(file, text);
+        let said = setup.doctor().onnxruntime().refused();
+        assert!(said.contains(expected), "{name}: {said}");
+        assert!(said.contains("There is 1 problem."), "{name}: {said}");
+    }
+}
+
+#[test]
+fn packages_that_overwrite_each_other_are_named() {
+    let setup = Setup::new("two_packages");
+    setup.write("site/onnxruntime/__init__.py", "__version__ = '1.23.2'");
+    for name in ["onnxruntime", "onnxruntime_gpu"] {
+        let folder = format!("site/{name}-1.23.2.dist-info");
+        setup.write(
+            &format!("{folder}/METADATA"),
+            &format!("Metadata-Version: 2.1\nName: {name}\nVersion: 1.23.2\n"),
+        );
+        setup.write(&format!("{folder}/RECORD"), "onnxruntime/__init__.py,,\n");
+    }
+    let said = setup.doctor().onnxruntime().refused();
+    assert!(said.contains("onnxruntime 1.23.2"), "{said}");
+    assert!(said.contains("onnxruntime_gpu 1.23.2"), "{said}");
+    assert!(said.contains("share the folder `onnxruntime`"), "{said}");
+    assert!(said.contains("note     most providers need a newer release"), "{said}");
+}
+
+#[test]
+fn interpreter_that_is_none_is_explained() {
+    let setup = Setup::new("no_interpreter");
+    let said = setup.doctor().option("--onnxruntime", "/absent/python").refused();
+    assert!(said.contains("it cannot be started") && said.contains("--onnxruntime PYTHON"), "{said}");
+    let said = setup.doctor().option("--onnxruntime", "false").refused();
+    assert!(said.contains("it does not say which packages it has: it ended with exit status 1"), "{said}");
+}

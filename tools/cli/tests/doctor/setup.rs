@@ -1,6 +1,7 @@
 //! Folders with broken plugins, and a package that looks like PaddlePaddle.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -42,6 +43,16 @@ impl Setup {
         let folder = self.path(name);
         fs::create_dir_all(&folder).unwrap();
         folder
+    }
+
+    /// Writes a file.
+    pub fn write(&self, name: &str, text: &str) -> PathBuf {
+        let file = self.path(name);
+        if let Some(folder) = file.parent() {
+            fs::create_dir_all(folder).unwrap();
+        }
+        fs::write(&file, text).unwrap();
+        file
     }
 
     /// Compiles `plugin.c` with a fault.
@@ -114,6 +125,15 @@ impl Doctor<'_> {
             compile(&source("driver.c"), &libpaddle, &[]);
         }
         self.option("--paddle", "python3").env("PYTHONPATH", &site.to_string_lossy())
+    }
+
+    /// Names a Python that has only the packages of the folder `site`.
+    pub fn onnxruntime(self) -> Self {
+        let python = self.setup.path("python");
+        fs::write(&python, "#!/bin/sh\nexec python3 -S \"$@\"\n").unwrap();
+        fs::set_permissions(&python, fs::Permissions::from_mode(0o755)).unwrap();
+        let site = self.setup.folder("site");
+        self.option("--onnxruntime", &python.to_string_lossy()).env("PYTHONPATH", &site.to_string_lossy())
     }
 
     pub fn accepted(self) -> String {

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use tenon::device::Release;
 use tenon_loader::{Binding, InstalledPaddle, LoadOptions, PaddleLibraries, Plugin};
 
-use super::child::{self, Ended};
+use crate::doctor::child::{self, Ended};
 
 /// The name of the hidden command.
 const COMMAND: &str = "probe";

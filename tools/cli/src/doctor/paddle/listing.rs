@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use tenon_loader::InstalledPaddle;
 
-use super::child;
-use super::finding::Section;
+use crate::doctor::child;
+use crate::doctor::finding::Section;
 
 /// The start of the line with the answer, because PaddlePaddle prints too.
 const MARK: &str = "tenon-listed ";

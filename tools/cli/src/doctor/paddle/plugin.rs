@@ -4,9 +4,10 @@ use std::path::Path;
 
 use tenon_loader::InstalledPaddle;
 
-use super::child;
-use super::finding::Section;
-use super::image::{Image, own_architecture, system_glibc};
+use crate::doctor::child;
+use crate::doctor::finding::Section;
+use crate::doctor::image::Image;
+
 use super::probe::{Loaded, Probed, Step, probe};
 
 /// Examines the library of a plugin. Returns its type of devices, if it has some.
@@ -19,7 +20,7 @@ pub fn examine(path: &Path, paddle: Option<&InstalledPaddle>, section: &mut Sect
         return None;
     }
     if let Some(image) = Image::read(path)
-        && !runs_here(&image, section)
+        && !image.runs_here(section)
     {
         return None;
     }
@@ -30,34 +31,6 @@ pub fn examine(path: &Path, paddle: Option<&InstalledPaddle>, section: &mut Sect
             None
         }
     }
-}
-
-/// Returns false if a library is for other machines or other systems.
-fn runs_here(image: &Image, section: &mut Section) -> bool {
-    if image.architecture != own_architecture() {
-        section.problem_with_advice(
-            format!(
-                "it is a library for {:?} processors, and this is {:?}",
-                image.architecture,
-                own_architecture()
-            ),
-            "take the plugin's build for this machine",
-        );
-        return false;
-    }
-    if let (Some(needed), Some(system)) = (image.glibc, system_glibc())
-        && needed > system
-    {
-        section.problem_with_advice(
-            format!(
-                "it needs glibc {}.{}, and this system has {}.{}",
-                needed.0, needed.1, system.0, system.1
-            ),
-            "build the plugin on a system as old as this one, or take a newer system",
-        );
-        return false;
-    }
-    true
 }
 
 /// Judges the steps that a plugin came through. Returns its type of devices, if it has some.

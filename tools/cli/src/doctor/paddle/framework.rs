@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use tenon::device::Release;
 use tenon_loader::InstalledPaddle;
 
-use super::finding::Section;
+use crate::doctor::finding::Section;
 use crate::environment;
 
 /// The variable with the folder that is searched in place of the default one.

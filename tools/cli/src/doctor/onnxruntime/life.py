@@ -1,0 +1,125 @@
+"""Uses a library of a provider as a program does, and says what has happened after each step."""
+
+import ctypes
+import gc
+import json
+import sys
+from pathlib import Path
+
+NAME = "tenon_doctor"
+
+
+def say(**what):
+    print("\ntenon-doctor " + json.dumps(what), flush=True)
+
+
+def begin(step):
+    say(begun=step)
+
+
+def number(value):
+    """Encodes a number as protocol buffers do."""
+    encoded = bytearray()
+    while value > 127:
+        encoded.append(value & 127 | 128)
+        value >>= 7
+    return bytes([*encoded, value])
+
+
+def field(place, content):
+    """Encodes a field: a number, a text, or bytes."""
+    if isinstance(content, int):
+        return number(place << 3) + number(content)
+    content = content.encode() if isinstance(content, str) else content
+    return number(place << 3 | 2) + number(len(content)) + content
+
+
+def node(operator, inputs, output):
+    return b"".join(field(1, name) for name in inputs) + field(2, output) + field(4, operator)
+
+
+def value(name):
+    """Describes a tensor of four floats."""
+    shape = field(2, field(1, field(1, 4)))
+    return field(1, name) + field(2, field(1, field(1, 1) + shape))
+
+
+def model():
+    """Returns the model `y = Relu(a + b)`."""
+    graph = field(1, node("Add", ["a", "b"], "s")) + field(1, node("Relu", ["s"], "y"))
+    graph += field(2, "doctor") + field(11, value("a")) + field(11, value("b")) + field(12, value("y"))
+    return field(1, 8) + field(7, graph) + field(8, field(1, "") + field(2, 13))
+
+
+def missing(needed, folder):
+    """Returns the libraries that the dynamic linker does not find."""
+    absent = []
+    for name in needed:
+        for place in (name, str(folder / name)):
+            try:
+                ctypes.CDLL(place)
+                break
+            except OSError:
+                continue
+        else:
+            absent.append(name)
+    return absent
+
+
+def described(device):
+    hardware = device.device
+    return {
+        "name": device.ep_name,
+        "vendor": device.ep_vendor,
+        "version": dict(device.ep_metadata).get("version", ""),
+        "hardware": f"{hardware.type.name} of {hardware.vendor or hex(hardware.vendor_id)}",
+    }
+
+
+def main(library, needed):
+    begin("import")
+    import numpy
+    import onnxruntime
+
+    begin("load")
+    try:
+        ctypes.CDLL(library)
+    except OSError as error:
+        return say(unloadable={"message": str(error), "missing": missing(needed, Path(library).parent)})
+
+    before = [described(device) for device in onnxruntime.get_ep_devices()]
+    say(hardware=sorted({device["hardware"] for device in before}))
+    begin("register")
+    onnxruntime.register_execution_provider_library(NAME, library)
+    begin("list")
+    new = [device for device in onnxruntime.get_ep_devices() if described(device) not in before]
+    say(devices=[described(device) for device in new])
+    a, b = numpy.array([1, -2, 3, -4], numpy.float32), numpy.full(4, 0.5, numpy.float32)
+    for name in dict.fromkeys(device.ep_name for device in new):
+        options = onnxruntime.SessionOptions()
+        options.add_provider_for_devices([device for device in new if device.ep_name == name][:1], {})
+        options.add_session_config_entry("session.record_ep_graph_assignment_info", "1")
+        begin("session")
+        session = onnxruntime.InferenceSession(model(), options)
+        taken = None
+        if hasattr(session, "get_provider_graph_assignment_info"):
+            parts = [part for part in session.get_provider_graph_assignment_info() if part.ep_name == name]
+            taken = [node.op_type for part in parts for node in part.get_nodes()]
+            del parts
+        say(session={"name": name, "is_used": name in session.get_providers(), "taken": taken})
+        begin("run")
+        (result,) = session.run(None, {"a": a, "b": b})
+        say(ran={"expected": [1.5, 0.0, 3.5, 0.0], "found": [float(number) for number in result]})
+        del session, options
+        gc.collect()
+    del new
+    gc.collect()
+    begin("unregister")
+    onnxruntime.unregister_execution_provider_library(NAME)
+    begin("end")
+
+
+try:
+    main(sys.argv[1], sys.argv[2:])
+except Exception as error:
+    say(failed=f"{error}".strip() or type(error).__name__)

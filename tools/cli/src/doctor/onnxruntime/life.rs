@@ -1,0 +1,109 @@
+//! Uses a provider in a process of its own, as a program does: a provider may crash.
+
+use std::fmt;
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use serde::Deserialize;
+
+use super::MARK;
+use crate::doctor::child::{self, Ended};
+
+/// Registers a library, runs a model on its devices, and unregisters it.
+const PROGRAM: &str = include_str!("life.py");
+
+/// A provider that takes longer hangs.
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// What a program does with a provider.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Step {
+    Import,
+    Load,
+    Register,
+    List,
+    Session,
+    Run,
+    Unregister,
+    End,
+}
+
+impl fmt::Display for Step {
+    /// Writes what the process was doing, as the end of a sentence.
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::Import => "while it imported ONNX Runtime",
+            Self::Load => "while it loaded the library",
+            Self::Register => "while it registered the library",
+            Self::List => "while it listed the devices",
+            Self::Session => "while it made a session",
+            Self::Run => "while it ran a model",
+            Self::Unregister => "while it unregistered the library",
+            Self::End => "when it was about to end",
+        })
+    }
+}
+
+/// A report of the program.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Report {
+    Begun(Step),
+    /// The dynamic linker refuses the library.
+    Unloadable {
+        message: String,
+        /// Libraries that it needs and that are not found.
+        missing: Vec<String>,
+    },
+    /// The hardware of the other providers.
+    Hardware(Vec<String>),
+    /// The devices of the library.
+    Devices(Vec<Device>),
+    Session {
+        name: String,
+        /// False if ONNX Runtime has left the provider out.
+        is_used: bool,
+        /// The operators of the nodes that it has taken; `None` if the release does not tell.
+        taken: Option<Vec<String>>,
+    },
+    Ran {
+        expected: Vec<f64>,
+        found: Vec<f64>,
+    },
+    /// The last step has raised an exception.
+    Failed(String),
+}
+
+/// A device that a library lists.
+#[derive(Debug, Deserialize)]
+pub struct Device {
+    pub name: String,
+    pub vendor: String,
+    pub version: String,
+    pub hardware: String,
+}
+
+/// What has become of a provider.
+pub struct Life {
+    pub reports: Vec<Report>,
+    /// The last step that began.
+    pub step: Step,
+    pub ended: Ended,
+}
+
+/// Uses a provider. `needed` are the names of the libraries that it needs.
+pub fn live(python: &Path, library: &Path, needed: &[String]) -> std::io::Result<Life> {
+    let library = library.canonicalize()?;
+    let mut command = Command::new(python);
+    command.args(["-c", PROGRAM]).arg(library).args(needed);
+    let ended = child::run(&mut command, LIMIT)?;
+    let lines = ended.stdout.lines().filter_map(|line| line.strip_prefix(MARK));
+    let reports: Vec<Report> = lines.filter_map(|line| serde_json::from_str(line).ok()).collect();
+    let begun = reports.iter().rev().find_map(|report| match report {
+        Report::Begun(step) => Some(*step),
+        _ => None,
+    });
+    Ok(Life { step: begun.unwrap_or(Step::Import), reports, ended })
+}

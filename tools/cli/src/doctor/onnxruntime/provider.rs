@@ -1,0 +1,194 @@
+//! The library of a provider: what its file contains, and what becomes of it in ONNX Runtime.
+
+use std::path::Path;
+
+use tenon_loader::{exports, foreign_kind};
+
+use super::last_lines;
+use super::life::{Device, Life, Report, Step, live};
+use crate::doctor::child;
+use crate::doctor::finding::Section;
+use crate::doctor::image::Image;
+
+/// The functions that ONNX Runtime looks up.
+const ENTRY: &str = "CreateEpFactories";
+const EXIT: &str = "ReleaseEpFactory";
+
+/// Functions of other kinds of libraries, and what these are.
+const OTHERS: [(&str, &str, &str); 4] = [
+    (
+        "RegisterCustomOps",
+        "it is a library of operators, which sessions load",
+        "pass it to `SessionOptions.register_custom_ops_library`",
+    ),
+    (
+        "GetProvider",
+        "it is a provider that was built together with an ONNX Runtime, and only that one loads it",
+        "install the maker's package of ONNX Runtime, or take the provider as a plugin",
+    ),
+    ("OrtGetApiBase", "it is ONNX Runtime itself", "register the library of a provider"),
+    (
+        "InitPlugin",
+        "it is a plugin for PaddlePaddle only",
+        "`tenon doctor PLUGIN --paddle PYTHON` examines it there",
+    ),
+];
+
+/// Libraries of drivers, by the start of their names.
+const DRIVERS: [(&str, &str); 11] = [
+    ("libcuda.so", "the driver of NVIDIA's GPUs"),
+    ("libnvidia-", "the driver of NVIDIA's GPUs"),
+    ("libcud", "CUDA and cuDNN of NVIDIA"),
+    ("libamdhip64.so", "ROCm, the driver of AMD's GPUs"),
+    ("libhsa-runtime64.so", "ROCm, the driver of AMD's GPUs"),
+    ("libze_", "Level Zero, the driver of Intel's GPUs and NPUs"),
+    ("libvulkan.so", "Vulkan, the driver of GPUs"),
+    ("libOpenCL.so", "OpenCL, the driver of GPUs"),
+    ("libascend", "CANN, the driver of Ascend's NPUs"),
+    ("libmusa", "the driver of Moore Threads' GPUs"),
+    ("libcnrt.so", "the driver of Cambricon's MLUs"),
+];
+
+/// Returns true if a file is the library of a provider.
+pub fn has_entry(file: &Path) -> bool {
+    exports(file, ENTRY).unwrap_or(false)
+}
+
+/// Examines a library.
+pub fn examine(file: &Path, python: &Path, section: &mut Section) {
+    if let Some(kind) = tenon_files::special(file) {
+        section.problem(format!("it is {kind}, and not a file"));
+        return;
+    }
+    if let Some(kind) = foreign_kind(file) {
+        section.problem(format!("it is not a library, but {kind}"));
+        return;
+    }
+    let has_entry = match exports(file, ENTRY) {
+        Ok(has_entry) => has_entry,
+        Err(error) => return section.problem(error.to_string()),
+    };
+    let Some(image) = Image::read(file) else {
+        section.problem_with_advice("it is not a library, or a damaged one", "copy or download it again");
+        return;
+    };
+    if !image.runs_here(section) {
+        return;
+    }
+    if !has_entry {
+        return explain_missing_entry(file, section);
+    }
+    if !exports(file, EXIT).unwrap_or(true) {
+        section.problem_with_advice(
+            format!("it does not export `{EXIT}`, and ONNX Runtime then does not register it"),
+            "ask its maker, or export the function",
+        );
+        return;
+    }
+    match live(python, file, &image.needed) {
+        Ok(life) => judge(&life, section),
+        Err(error) => section.problem(format!("it cannot be tried: {error}")),
+    }
+}
+
+/// Says what a library without the entry is.
+fn explain_missing_entry(file: &Path, section: &mut Section) {
+    let other = OTHERS.iter().find(|(function, ..)| exports(file, function).unwrap_or(false));
+    let (kind, advice) = match other {
+        Some((_, kind, advice)) => (*kind, *advice),
+        None => ("ONNX Runtime looks up this function", "export it, without C++ decoration (`extern \"C\"`)"),
+    };
+    section.problem_with_advice(format!("it does not export `{ENTRY}`: {kind}"), advice);
+}
+
+/// Judges what has become of a provider.
+fn judge(life: &Life, section: &mut Section) {
+    let said = last_lines(&life.ended.stderr);
+    let mut hardware = "nothing".to_owned();
+    for report in &life.reports {
+        match report {
+            Report::Begun(_) => {}
+            Report::Hardware(found) => hardware = found.join(", "),
+            Report::Unloadable { message, missing } => return explain_unloadable(message, missing, section),
+            Report::Failed(message) => return explain_failure(life.step, message, section),
+            Report::Devices(devices) if devices.is_empty() => {
+                section.problem_with_advice(
+                    format!("it is registered, and lists no device{said}"),
+                    format!(
+                        "a provider lists the hardware that it knows. ONNX Runtime sees {hardware}; check that the \
+                         hardware is there, that its driver is installed, and that this process may use it. If it is, \
+                         the provider may need another release of ONNX Runtime: its maker says which"
+                    ),
+                );
+                return;
+            }
+            Report::Devices(devices) => devices.iter().for_each(|device| list(device, section)),
+            Report::Session { name, is_used: false, .. } => {
+                section.problem_with_advice(
+                    format!("a session is made without `{name}`: ONNX Runtime has left it out{said}"),
+                    "take the provider's build for this release of ONNX Runtime",
+                );
+                return;
+            }
+            Report::Session { taken: Some(taken), .. } if taken.is_empty() => {
+                section.note("it takes none of the nodes `Add` and `Relu`, which run on the CPU");
+            }
+            Report::Session { taken: Some(taken), .. } => {
+                section.ok(format!("it computes the nodes {}", taken.join(", ")));
+            }
+            Report::Session { taken: None, .. } => {}
+            Report::Ran { expected, found } if expected == found => section.ok("a model runs"),
+            Report::Ran { expected, found } => section.problem_with_advice(
+                format!("a model has a wrong result: {found:?} in place of {expected:?}"),
+                "send it to the provider's maker",
+            ),
+        }
+    }
+    let has_ended = life.step == Step::End && life.ended.status.is_some_and(|status| status.success());
+    if !has_ended {
+        section.problem_with_advice(
+            format!("the process {} {}{said}", child::describe(life.ended.status), life.step),
+            "programs would end in the same way: run one under a debugger, or send it to the provider's maker",
+        );
+    }
+}
+
+fn list(device: &Device, section: &mut Section) {
+    let Device { name, vendor, version, hardware } = device;
+    section.ok(format!("lists `{name}` {version} of {vendor}, for the {hardware}"));
+}
+
+fn explain_unloadable(message: &str, missing: &[String], section: &mut Section) {
+    let driver =
+        missing.iter().find_map(|library| DRIVERS.iter().find(|(start, _)| library.starts_with(start)));
+    let advice = match (missing, driver) {
+        ([], _) => "take the provider's build for this system and this release of ONNX Runtime".to_owned(),
+        (_, Some((_, driver))) => format!("install {driver}"),
+        (missing, None) => format!(
+            "install the packages with {}, or name their folder in LD_LIBRARY_PATH",
+            missing.join(", ")
+        ),
+    };
+    section.problem_with_advice(format!("it cannot be loaded: {message}"), advice);
+}
+
+fn explain_failure(step: Step, message: &str, section: &mut Section) {
+    let (what, advice) = match step {
+        Step::Import => ("`import onnxruntime` fails", "install it and `numpy` again"),
+        Step::Load => ("it cannot be loaded", "take the provider's build for this system"),
+        Step::Register => (
+            "ONNX Runtime does not register it",
+            "take the provider's build for this release of ONNX Runtime, or the release that its maker names",
+        ),
+        Step::List => ("its devices cannot be listed", "check the driver of the device"),
+        Step::Session => (
+            "a session on it cannot be made",
+            "check the driver of the device, and the options that the provider's maker documents",
+        ),
+        Step::Run => ("a model does not run on it", "send it to the provider's maker"),
+        Step::Unregister | Step::End => {
+            ("it cannot be unregistered", "send it to the provider's maker, if programs unregister it")
+        }
+    };
+    section.problem_with_advice(format!("{what}: {message}"), advice);
+}
