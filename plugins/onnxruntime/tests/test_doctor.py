@@ -1,4 +1,4 @@
-"""Broken providers and set-ups, and what `tenon doctor --onnxruntime` says about each.
+"""Broken providers and set-ups, and what `tenon doctor` and `tenon matrix` say about each.
 
 `TENON_EXAMPLES` names the folder with the command.
 """
@@ -11,6 +11,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import onnxruntime
 import pytest
 
 import provider
@@ -73,7 +74,7 @@ def test_provider_without_kernels_is_noted(tmp_path: Path) -> None:
         ("CRASH_LIST", "aborted (SIGABRT) while it registered the library"),
         ("CRASH_SESSION", "aborted (SIGABRT) while it made a session"),
         ("CRASH_UNREGISTER", "aborted (SIGABRT) while it unregistered the library"),
-        ("NO_SESSION", "a session on it cannot be made: "),
+        ("NO_SESSION", " cannot be made"),
         ("NO_SESSION", "the firmware does not answer"),
         ("NO_VERSION", "ort_version_supported=0"),
     ],
@@ -123,3 +124,74 @@ def test_programs_get_json(tmp_path: Path) -> None:
         "ok",
         "problem",
     ]
+
+
+def test_matrix_has_a_verdict_for_each_release(tmp_path: Path) -> None:
+    refused = Path(os.environ["TENON_ONNXRUNTIME_REFUSED"])
+    running = Path(onnxruntime.__file__).parents[1]
+    # The command finds these packages in its cache, and installs none.
+    packages = tmp_path / "tenon" / "packages" / str(sys.implementation.cache_tag)
+    packages.mkdir(parents=True)
+    versions = [refused.name, onnxruntime.__version__]
+    for version, folder in zip(versions, (refused, running), strict=True):
+        (packages / f"onnxruntime=={version}").symlink_to(folder)
+    faulty = packages / "faulty-provider==1.0" / "faulty"
+    faulty.mkdir(parents=True)
+    for name in ("libfaulty.so", "libfaulty.so.1"):
+        compiled(tmp_path, "ONLY_NPU").rename(faulty / name)
+    (packages / "empty==1.0").mkdir()
+    named = [str(provider.library()), "faulty-provider==1.0", "empty==1.0", "./absent.so"]
+    crashing = compiled(tmp_path, "CRASH_SESSION")
+    tenon = Path(os.environ["TENON_EXAMPLES"]) / "tenon"
+    command = [str(tenon), "matrix", *named, str(crashing), "--onnxruntime", sys.executable]
+    variables = {**os.environ, "XDG_CACHE_HOME": str(tmp_path)}
+    done = subprocess.run(
+        [*command, "--versions", ",".join(versions), "--json"],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=variables,
+    )
+    assert done.returncode == 1, done.stderr
+    rows = json.loads(done.stdout)["providers"]
+    verdicts = {
+        row["name"]: [(cell["version"], cell["verdict"]) for cell in row["releases"]]
+        for row in rows
+    }
+    expected = {
+        str(provider.library()): ["refuses", "runs"],
+        "faulty-provider==1.0": ["no-device", "no-device"],
+        "empty==1.0": ["unknown", "unknown"],
+        "./absent.so": ["not-loaded", "not-loaded"],
+        # In the older release, the provider stops at what it lacks there.
+        str(crashing): ["crashes", "crashes"],
+    }
+    assert verdicts == {
+        name: list(zip(versions, verdict, strict=True)) for name, verdict in expected.items()
+    }
+    assert rows[0]["provider"] == provider.PROVIDER
+    assert "needs ONNX Runtime 1.24 or newer" in rows[0]["releases"][0]["reason"]
+    text = subprocess.run(
+        [*command[:3], *command[-2:], "--versions", ",".join(versions)],
+        capture_output=True,
+        text=True,
+        check=True,
+        env=variables,
+    ).stdout
+    assert text.splitlines()[0].split() == ["Provider", "Name", *versions]
+    assert text.splitlines()[1].split()[1:] == [provider.PROVIDER, "refuses", "runs"]
+
+
+def test_matrix_says_what_pip_says(tmp_path: Path) -> None:
+    tenon = Path(os.environ["TENON_EXAMPLES"]) / "tenon"
+    done = subprocess.run(
+        [str(tenon), "matrix", "no such package", "--onnxruntime", sys.executable]
+        + ["--versions", "0"],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "XDG_CACHE_HOME": str(tmp_path)},
+    )
+    assert done.returncode == 1
+    # A package that cannot be installed is the reason, whatever else is missing.
+    assert "pip does not install `no such package`: ERROR: Invalid requirement" in done.stdout

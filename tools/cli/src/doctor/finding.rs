@@ -70,6 +70,12 @@ impl Section {
         self.findings.push(Finding { severity, text, advice });
     }
 
+    /// Returns the text of the first problem, or of the first note if there is none.
+    pub fn first_doubt(&self) -> Option<&str> {
+        let first = |severity| self.findings.iter().find(|finding| finding.severity == severity);
+        first(Severity::Problem).or_else(|| first(Severity::Note)).map(|finding| &*finding.text)
+    }
+
     /// Returns the number of problems.
     pub fn problems(&self) -> usize {
         self.findings.iter().filter(|finding| finding.severity == Severity::Problem).count()

@@ -3,7 +3,7 @@
 pub mod child;
 mod finding;
 pub mod image;
-mod onnxruntime;
+pub mod onnxruntime;
 pub mod paddle;
 
 use std::path::{Path, PathBuf};

@@ -1,5 +1,6 @@
 //! `tenon matrix`: plugins and the releases that each one supports.
 
+mod onnxruntime;
 mod output;
 mod row;
 
@@ -7,9 +8,11 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
+use serde_json::json;
 use tenon_loader::{InstalledPaddle, PaddleError, PaddleLibraries};
 
 use crate::Answer;
+use onnxruntime::Provider;
 use row::Row;
 
 const AFTER: &str = "\
@@ -17,25 +20,41 @@ A plugin made with Tenon has a manifest, which is read without loading the plugi
 is loaded in a process of its own, and its release is that of the table it fills.
 
   yes     the plugin is made for this release
-  loads   the release loads it, but the plugin is made for a later one: `since` or TENON_DEVICE_SINCE
+  loads   the release loads it, but the plugin is made for a later one (`since`)
   no      the release does not load it
 
 With --conformance, `tenon check` tests each plugin in each release that has a `yes`, in processes
 of their own. The table then shows the numbers of cases.
 
-Exit status: 0 if all plugins were read and no case failed, 1 if not, 2 for wrong options.
+With --onnxruntime, plugins are libraries of providers, or names of packages that pip installs.
+Each release of ONNX Runtime is installed into a folder of its own in the cache. Each provider is
+used in each release in a process of its own, as `tenon doctor` does:
+
+  runs        a model runs on it
+  idle        it works, and takes none of the model's nodes
+  no device   it is registered, and lists no device
+  refuses     it is not registered
+  left out    a session on it fails, and Python makes one on the CPU in its place
+  fails       a session or a run fails, or has a wrong result
+  crashes     the process crashes, or does not end
+  not loaded  it is no provider, or cannot be loaded
+
+Exit status: 0 if all plugins were read and no case failed, or each provider runs or refuses; 1 if
+not, 2 for wrong options.
 
 Examples:
   tenon matrix ./libmy_npu.so
   tenon matrix plugins/*.so --conformance --markdown > matrix.md
   tenon matrix ./libnpu.so --paddle python3      # for a plugin with kernels in C++
-  tenon matrix ./libmy_npu.so --json             # also the names of the functions and operators";
+  tenon matrix ./libmy_npu.so --json             # also the names of the functions and operators
+  tenon matrix ./libmy_npu.so onnxruntime-ep-webgpu==0.4.0 --onnxruntime python3
+  tenon matrix ./libmy_npu.so --onnxruntime python3 --versions 1.24.1,1.32.0";
 
-/// Lists plugins, and the releases of PaddlePaddle that each one supports.
+/// Lists plugins, and the releases of PaddlePaddle or ONNX Runtime that each one supports.
 #[derive(Debug, Args)]
 #[command(after_help = AFTER)]
 pub struct Options {
-    /// Libraries of plugins
+    /// Libraries of plugins; with --onnxruntime, also names of packages
     #[arg(value_name = "PLUGIN", required = true)]
     plugins: Vec<PathBuf>,
     /// Test each plugin in each release that it is made for
@@ -45,6 +64,12 @@ pub struct Options {
     /// kernels in C++
     #[arg(long, value_name = "PYTHON")]
     paddle: Option<PathBuf>,
+    /// Run providers in releases of ONNX Runtime, which pip installs for this Python
+    #[arg(long, value_name = "PYTHON", conflicts_with_all = ["conformance", "paddle"])]
+    onnxruntime: Option<PathBuf>,
+    /// The versions of ONNX Runtime; default: the newest of each release from 1.23 on
+    #[arg(long, value_name = "VERSION", value_delimiter = ',', requires = "onnxruntime")]
+    versions: Vec<String>,
     /// Print a table in Markdown
     #[arg(long, conflicts_with = "json")]
     markdown: bool,
@@ -53,7 +78,42 @@ pub struct Options {
     json: bool,
 }
 
-pub fn run(options: &Options) -> Result<Answer, PaddleError> {
+/// The reason for which there is no table.
+#[derive(Debug, thiserror::Error)]
+pub enum MatrixError {
+    #[error(transparent)]
+    Paddle(#[from] PaddleError),
+    #[error("{0}")]
+    Onnxruntime(String),
+}
+
+pub fn run(options: &Options) -> Result<Answer, MatrixError> {
+    let (is_sound, table, json) = match &options.onnxruntime {
+        Some(python) => {
+            let all = || onnxruntime::VERSIONS.map(str::to_owned).to_vec();
+            let versions = if options.versions.is_empty() { all() } else { options.versions.clone() };
+            let rows =
+                onnxruntime::run(python, &options.plugins, &versions).map_err(MatrixError::Onnxruntime)?;
+            let is_sound = rows.iter().all(Provider::is_sound);
+            (is_sound, output::of_providers(&rows), json!({ "providers": rows }))
+        }
+        None => {
+            let rows = plugins(options)?;
+            (rows.iter().all(Row::is_sound), output::of_plugins(&rows), json!({ "plugins": rows }))
+        }
+    };
+    Ok(Answer {
+        text: match (options.json, options.markdown) {
+            (true, _) => crate::json(&json),
+            (false, true) => output::markdown(&table),
+            (false, false) => output::text(&table),
+        },
+        code: ExitCode::from(u8::from(!is_sound)),
+    })
+}
+
+/// Examines plugins of PaddlePaddle.
+fn plugins(options: &Options) -> Result<Vec<Row>, PaddleError> {
     let python = options.paddle.as_deref();
     let paddle = python.map(InstalledPaddle::find).transpose()?;
     let mut rows: Vec<Row> = options.plugins.iter().map(|plugin| Row::of(plugin, paddle.as_ref())).collect();
@@ -61,13 +121,5 @@ pub fn run(options: &Options) -> Result<Answer, PaddleError> {
         let libraries = python.map(PaddleLibraries::find).transpose()?;
         rows.iter_mut().for_each(|row| row.test(libraries.as_ref()));
     }
-    let is_sound = rows.iter().all(Row::is_sound);
-    Ok(Answer {
-        text: match (options.json, options.markdown) {
-            (true, _) => output::json(&rows),
-            (false, true) => output::markdown(&rows),
-            (false, false) => output::text(&rows),
-        },
-        code: ExitCode::from(u8::from(!is_sound)),
-    })
+    Ok(rows)
 }

@@ -1,23 +1,78 @@
-//! The table as text, Markdown and JSON.
+//! The table as text and Markdown.
 
-use serde_json::json;
 use tenon::device::Release;
 
+use super::onnxruntime::Provider;
 use super::row::{Cell, Conformance, Origin, Row, Support};
+use crate::doctor::onnxruntime::Verdict;
 
-/// Returns the table with aligned columns, and the problems below it.
-pub fn text(rows: &[Row]) -> String {
-    let lines = lines(rows);
+/// A table: a heading and lines, and remarks below them.
+pub struct Table {
+    pub lines: Vec<Vec<String>>,
+    pub remarks: Vec<String>,
+}
+
+/// Makes the table of plugins of PaddlePaddle.
+pub fn of_plugins(rows: &[Row]) -> Table {
+    Table { lines: lines(rows), remarks: remarks(rows) }
+}
+
+/// Makes the table of providers of ONNX Runtime.
+pub fn of_providers(rows: &[Provider]) -> Table {
+    let mut heading = vec!["Provider".to_owned(), "Name".to_owned()];
+    heading.extend(
+        rows.first().into_iter().flat_map(|row| row.releases.iter().map(|cell| cell.version.clone())),
+    );
+    let mut lines = vec![heading];
+    let mut remarks = Vec::new();
+    for row in rows {
+        let mut line = vec![row.name.clone(), row.provider.clone().unwrap_or_else(|| "-".to_owned())];
+        line.extend(row.releases.iter().map(|cell| word(cell.verdict).to_owned()));
+        lines.push(line);
+        // The reasons for the same verdict differ in numbers of lines and times, so that one of them is enough.
+        let mut reasons: Vec<(Verdict, &str, Vec<&str>)> = Vec::new();
+        for cell in &row.releases {
+            let Some(reason) = &cell.reason else { continue };
+            match reasons.iter_mut().find(|(verdict, ..)| *verdict == cell.verdict) {
+                Some((_, newest, versions)) => {
+                    *newest = reason;
+                    versions.push(&cell.version);
+                }
+                None => reasons.push((cell.verdict, reason, vec![&cell.version])),
+            }
+        }
+        for (_, reason, versions) in reasons {
+            remarks.push(format!("{} in {}: {reason}", row.name, versions.join(", ")));
+        }
+    }
+    Table { lines, remarks }
+}
+
+fn word(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Runs => "runs",
+        Verdict::Idle => "idle",
+        Verdict::NoDevice => "no device",
+        Verdict::Refuses => "refuses",
+        Verdict::LeftOut => "left out",
+        Verdict::Fails => "fails",
+        Verdict::Crashes => "crashes",
+        Verdict::NotLoaded => "not loaded",
+        Verdict::Unknown => "?",
+    }
+}
+
+/// Returns the table with aligned columns, and the remarks below it.
+pub fn text(Table { lines, remarks }: &Table) -> String {
     let width =
         |column: usize| lines.iter().map(|line| line[column].chars().count()).max().unwrap_or_default();
     let widths: Vec<usize> = (0..lines.first().map_or(0, Vec::len)).map(width).collect();
     let mut text = String::new();
-    for line in &lines {
+    for line in lines {
         let cells = line.iter().zip(&widths).map(|(cell, width)| format!("{cell:width$}"));
         text += cells.collect::<Vec<_>>().join("  ").trim_end();
         text.push('\n');
     }
-    let remarks = remarks(rows);
     if !remarks.is_empty() {
         text.push('\n');
     }
@@ -25,9 +80,8 @@ pub fn text(rows: &[Row]) -> String {
     text
 }
 
-/// Returns the table in Markdown, and the problems below it.
-pub fn markdown(rows: &[Row]) -> String {
-    let lines = lines(rows);
+/// Returns the table in Markdown, and the remarks below it.
+pub fn markdown(Table { lines, remarks }: &Table) -> String {
     let row = |cells: &[String]| {
         let cells = cells.iter().map(|cell| cell.replace('|', "\\|"));
         format!("| {} |\n", cells.collect::<Vec<_>>().join(" | "))
@@ -39,17 +93,11 @@ pub fn markdown(rows: &[Row]) -> String {
             text += &row(&vec!["---".to_owned(); line.len()]);
         }
     }
-    let remarks = remarks(rows);
     if !remarks.is_empty() {
         text.push('\n');
     }
     remarks.iter().for_each(|remark| text += &format!("- {remark}\n"));
     text
-}
-
-/// Returns the table as JSON, with the manifests.
-pub fn json(rows: &[Row]) -> String {
-    crate::json(&json!({ "plugins": rows }))
 }
 
 /// Returns the cells: a heading, and a line for each plugin.

@@ -20,9 +20,14 @@ const FORMATTED: &[&str] = &[
     "plugins/paddle/demo",
     "plugins/paddle/python",
     "sdk-py",
+    "tools/cli/src/doctor/onnxruntime",
 ];
-const ONNXRUNTIME: &[&str] =
-    &["plugins/onnxruntime/tests", "plugins/onnxruntime/benchmarks", "plugins/onnxruntime/python"];
+const ONNXRUNTIME: &[&str] = &[
+    "plugins/onnxruntime/tests",
+    "plugins/onnxruntime/benchmarks",
+    "plugins/onnxruntime/python",
+    "tools/cli/src/doctor/onnxruntime",
+];
 const PADDLE: &[&str] =
     &["plugins/paddle/tests", "plugins/paddle/benchmarks", "plugins/paddle/demo", "plugins/paddle/python"];
 /// The oldest Python that the Python SDK supports.

@@ -1,10 +1,19 @@
 """Says which ONNX Runtime a Python has, and which libraries of providers."""
 
+from __future__ import annotations
+
 import importlib.metadata
 import importlib.util
 import json
+from typing import Any
 
-found = {"version": None, "package": None, "distributions": [], "providers": [], "error": None}
+found: dict[str, Any] = {
+    "version": None,
+    "package": None,
+    "distributions": [],
+    "providers": [],
+    "error": None,
+}
 for distribution in importlib.metadata.distributions():
     name = distribution.metadata["Name"] or ""
     files = distribution.files or []

@@ -1,23 +1,28 @@
 """Uses a library of a provider as a program does, and says what has happened after each step."""
 
+from __future__ import annotations
+
 import ctypes
 import gc
 import json
 import sys
 from pathlib import Path
+from typing import Any
 
 NAME = "tenon_doctor"
 
 
-def say(**what):
+def say(**what: object) -> None:
+    """Reports something on a line of its own."""
     print("\ntenon-doctor " + json.dumps(what), flush=True)
 
 
-def begin(step):
+def begin(step: str) -> None:
+    """Reports a step before it, because it may crash."""
     say(begun=step)
 
 
-def number(value):
+def number(value: int) -> bytes:
     """Encodes a number as protocol buffers do."""
     encoded = bytearray()
     while value > 127:
@@ -26,7 +31,7 @@ def number(value):
     return bytes([*encoded, value])
 
 
-def field(place, content):
+def field(place: int, content: int | str | bytes) -> bytes:
     """Encodes a field: a number, a text, or bytes."""
     if isinstance(content, int):
         return number(place << 3) + number(content)
@@ -34,24 +39,27 @@ def field(place, content):
     return number(place << 3 | 2) + number(len(content)) + content
 
 
-def node(operator, inputs, output):
+def node(operator: str, inputs: list[str], output: str) -> bytes:
+    """Describes a node."""
     return b"".join(field(1, name) for name in inputs) + field(2, output) + field(4, operator)
 
 
-def value(name):
+def value(name: str) -> bytes:
     """Describes a tensor of four floats."""
     shape = field(2, field(1, field(1, 4)))
     return field(1, name) + field(2, field(1, field(1, 1) + shape))
 
 
-def model():
+def model() -> bytes:
     """Returns the model `y = Relu(a + b)`."""
     graph = field(1, node("Add", ["a", "b"], "s")) + field(1, node("Relu", ["s"], "y"))
-    graph += field(2, "doctor") + field(11, value("a")) + field(11, value("b")) + field(12, value("y"))
+    graph += (
+        field(2, "doctor") + field(11, value("a")) + field(11, value("b")) + field(12, value("y"))
+    )
     return field(1, 8) + field(7, graph) + field(8, field(1, "") + field(2, 13))
 
 
-def missing(needed, folder):
+def missing(needed: list[str], folder: Path) -> list[str]:
     """Returns the libraries that the dynamic linker does not find."""
     absent = []
     for name in needed:
@@ -66,7 +74,8 @@ def missing(needed, folder):
     return absent
 
 
-def described(device):
+def described(device: Any) -> dict[str, str]:
+    """Describes a device for a report."""
     hardware = device.device
     return {
         "name": device.ep_name,
@@ -76,7 +85,8 @@ def described(device):
     }
 
 
-def main(library, needed):
+def main(library: str, needed: list[str]) -> None:
+    """Uses a library."""
     begin("import")
     import numpy
     import onnxruntime
@@ -85,7 +95,8 @@ def main(library, needed):
     try:
         ctypes.CDLL(library)
     except OSError as error:
-        return say(unloadable={"message": str(error), "missing": missing(needed, Path(library).parent)})
+        absent = missing(needed, Path(library).parent)
+        return say(unloadable={"message": str(error), "missing": absent})
 
     before = [described(device) for device in onnxruntime.get_ep_devices()]
     say(hardware=sorted({device["hardware"] for device in before}))
@@ -97,16 +108,28 @@ def main(library, needed):
     a, b = numpy.array([1, -2, 3, -4], numpy.float32), numpy.full(4, 0.5, numpy.float32)
     for name in dict.fromkeys(device.ep_name for device in new):
         options = onnxruntime.SessionOptions()
-        options.add_provider_for_devices([device for device in new if device.ep_name == name][:1], {})
+        options.add_provider_for_devices(
+            [device for device in new if device.ep_name == name][:1], {}
+        )
         options.add_session_config_entry("session.record_ep_graph_assignment_info", "1")
         begin("session")
-        session = onnxruntime.InferenceSession(model(), options)
+        try:
+            session = onnxruntime.InferenceSession(model(), options, enable_fallback=0)
+        except Exception as error:
+            # By default, some releases hide the error and make a session on the CPU.
+            if name not in onnxruntime.InferenceSession(model(), options).get_providers():
+                return say(hidden={"name": name, "message": str(error).strip()})
+            raise
         taken = None
         if hasattr(session, "get_provider_graph_assignment_info"):
-            parts = [part for part in session.get_provider_graph_assignment_info() if part.ep_name == name]
+            parts = [
+                part
+                for part in session.get_provider_graph_assignment_info()
+                if part.ep_name == name
+            ]
             taken = [node.op_type for part in parts for node in part.get_nodes()]
             del parts
-        say(session={"name": name, "is_used": name in session.get_providers(), "taken": taken})
+        say(session=taken)
         begin("run")
         (result,) = session.run(None, {"a": a, "b": b})
         say(ran={"expected": [1.5, 0.0, 3.5, 0.0], "found": [float(number) for number in result]})

@@ -61,13 +61,13 @@ pub enum Report {
     Hardware(Vec<String>),
     /// The devices of the library.
     Devices(Vec<Device>),
-    Session {
+    /// A session on a device cannot be made, and Python hides this: the program gets one on the CPU.
+    Hidden {
         name: String,
-        /// False if ONNX Runtime has left the provider out.
-        is_used: bool,
-        /// The operators of the nodes that it has taken; `None` if the release does not tell.
-        taken: Option<Vec<String>>,
+        message: String,
     },
+    /// The operators of the nodes that the provider has taken; `None` if the release does not tell.
+    Session(Option<Vec<String>>),
     Ran {
         expected: Vec<f64>,
         found: Vec<f64>,
@@ -90,20 +90,38 @@ pub struct Life {
     pub reports: Vec<Report>,
     /// The last step that began.
     pub step: Step,
+    /// What else the program wrote.
+    pub said: String,
     pub ended: Ended,
 }
 
-/// Uses a provider. `needed` are the names of the libraries that it needs.
-pub fn live(python: &Path, library: &Path, needed: &[String]) -> std::io::Result<Life> {
+/// Uses a provider. `packages` is a folder of packages that are imported first, and `needed` are the names of the libraries
+/// that the provider needs.
+pub fn live(
+    python: &Path,
+    packages: Option<&Path>,
+    library: &Path,
+    needed: &[String],
+) -> std::io::Result<Life> {
     let library = library.canonicalize()?;
     let mut command = Command::new(python);
     command.args(["-c", PROGRAM]).arg(library).args(needed);
+    if let Some(packages) = packages {
+        let others = std::env::var_os("PYTHONPATH").unwrap_or_default();
+        let folders = std::iter::once(packages.to_path_buf()).chain(std::env::split_paths(&others));
+        command.env("PYTHONPATH", std::env::join_paths(folders).map_err(std::io::Error::other)?);
+    }
     let ended = child::run(&mut command, LIMIT)?;
-    let lines = ended.stdout.lines().filter_map(|line| line.strip_prefix(MARK));
-    let reports: Vec<Report> = lines.filter_map(|line| serde_json::from_str(line).ok()).collect();
+    let (mut reports, mut said) = (Vec::new(), String::new());
+    for line in ended.stdout.lines().chain(ended.stderr.lines()) {
+        match line.strip_prefix(MARK) {
+            Some(report) => reports.extend(serde_json::from_str::<Report>(report).ok()),
+            None => said.extend([line, "\n"]),
+        }
+    }
     let begun = reports.iter().rev().find_map(|report| match report {
         Report::Begun(step) => Some(*step),
         _ => None,
     });
-    Ok(Life { step: begun.unwrap_or(Step::Import), reports, ended })
+    Ok(Life { step: begun.unwrap_or(Step::Import), reports, said, ended })
 }

@@ -11,6 +11,7 @@ use serde::Deserialize;
 
 use super::child;
 use super::finding::Section;
+pub use provider::Verdict;
 
 /// The start of a line with an answer, because libraries print too.
 const MARK: &str = "tenon-doctor ";
@@ -55,7 +56,7 @@ pub(super) fn examine(python: &Path, libraries: &[PathBuf]) -> Vec<Section> {
     let mut files = libraries.to_vec();
     if files.is_empty() {
         files = installed.providers.into_iter().filter(|file| provider::has_entry(file)).collect();
-        files.sort();
+        leave_out_versions(&mut files);
         if files.is_empty() {
             section.problem_with_advice(
                 "no package of this Python contains a provider",
@@ -72,10 +73,50 @@ pub(super) fn examine(python: &Path, libraries: &[PathBuf]) -> Vec<Section> {
     let mut sections = vec![section];
     for file in files {
         let mut section = Section::new(file.to_string_lossy());
-        provider::examine(&file, python, &mut section);
+        provider::examine(&file, python, None, &mut section);
         sections.push(section);
     }
     sections
+}
+
+/// Examines a library in the ONNX Runtime of a folder. Returns the verdict, the reason unless it runs, and the name of the
+/// provider if it lists a device.
+pub fn examine_library(
+    library: &Path,
+    python: &Path,
+    packages: &Path,
+) -> (Verdict, Option<String>, Option<String>) {
+    let mut section = Section::new("");
+    let (verdict, name) = provider::examine(library, python, Some(packages), &mut section);
+    (verdict, section.first_doubt().map(str::to_owned), name)
+}
+
+/// Returns the libraries of providers in a folder and the folders in it.
+pub fn libraries_of(folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    add_libraries(folder, &mut found);
+    leave_out_versions(&mut found);
+    found
+}
+
+/// Leaves out the copies of libraries whose names end with a version, such as `.so.1`. Sorts the others.
+fn leave_out_versions(files: &mut Vec<PathBuf>) {
+    let is_plain = |file: &Path| file.extension().is_some_and(|ending| ending == "so");
+    if files.iter().any(|file| is_plain(file)) {
+        files.retain(|file| is_plain(file));
+    }
+    files.sort();
+}
+
+fn add_libraries(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in folder.read_dir().into_iter().flatten().flatten() {
+        let path = entry.path();
+        match entry.file_type() {
+            Ok(kind) if kind.is_dir() => add_libraries(&path, found),
+            Ok(kind) if kind.is_file() && provider::has_entry(&path) => found.push(path),
+            _ => {}
+        }
+    }
 }
 
 /// Asks a Python for its ONNX Runtime.

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use serde::Serialize;
 use tenon_loader::{exports, foreign_kind};
 
 use super::last_lines;
@@ -54,41 +55,90 @@ pub fn has_entry(file: &Path) -> bool {
     exports(file, ENTRY).unwrap_or(false)
 }
 
-/// Examines a library.
-pub fn examine(file: &Path, python: &Path, section: &mut Section) {
+/// What has become of a provider in an ONNX Runtime.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Verdict {
+    /// A model runs on it, as far as the release tells.
+    Runs,
+    /// It works, and takes none of the model's nodes.
+    Idle,
+    /// It lists no device.
+    NoDevice,
+    /// It is not registered.
+    Refuses,
+    /// A session on it cannot be made, and Python makes one on the CPU in its place.
+    LeftOut,
+    /// A session cannot be made, or a run fails or has a wrong result.
+    Fails,
+    /// The process crashes or hangs.
+    Crashes,
+    /// It is not a library of a provider, or cannot be loaded.
+    NotLoaded,
+    /// It could not be tried.
+    Unknown,
+}
+
+/// Examines a library in the ONNX Runtime of a Python, or in one in a folder of its own. Returns the verdict, and the name of
+/// the provider if it lists a device.
+pub fn examine(
+    file: &Path,
+    python: &Path,
+    packages: Option<&Path>,
+    section: &mut Section,
+) -> (Verdict, Option<String>) {
+    let Some(needed) = check_file(file, section) else { return (Verdict::NotLoaded, None) };
+    match live(python, packages, file, &needed) {
+        Ok(life) => {
+            let name = life.reports.iter().find_map(|report| match report {
+                Report::Devices(devices) => devices.first().map(|device| device.name.clone()),
+                _ => None,
+            });
+            (judge(&life, section), name)
+        }
+        Err(error) => {
+            section.problem(format!("it cannot be tried: {error}"));
+            (Verdict::Unknown, None)
+        }
+    }
+}
+
+/// Returns the libraries that the library of a provider needs; `None` if a file is not one, or is for other machines.
+fn check_file(file: &Path, section: &mut Section) -> Option<Vec<String>> {
     if let Some(kind) = tenon_files::special(file) {
         section.problem(format!("it is {kind}, and not a file"));
-        return;
+        return None;
     }
     if let Some(kind) = foreign_kind(file) {
         section.problem(format!("it is not a library, but {kind}"));
-        return;
+        return None;
     }
     let has_entry = match exports(file, ENTRY) {
         Ok(has_entry) => has_entry,
-        Err(error) => return section.problem(error.to_string()),
+        Err(error) => {
+            section.problem(error.to_string());
+            return None;
+        }
     };
     let Some(image) = Image::read(file) else {
         section.problem_with_advice("it is not a library, or a damaged one", "copy or download it again");
-        return;
+        return None;
     };
     if !image.runs_here(section) {
-        return;
+        return None;
     }
     if !has_entry {
-        return explain_missing_entry(file, section);
+        explain_missing_entry(file, section);
+        return None;
     }
     if !exports(file, EXIT).unwrap_or(true) {
         section.problem_with_advice(
             format!("it does not export `{EXIT}`, and ONNX Runtime then does not register it"),
             "ask its maker, or export the function",
         );
-        return;
+        return None;
     }
-    match live(python, file, &image.needed) {
-        Ok(life) => judge(&life, section),
-        Err(error) => section.problem(format!("it cannot be tried: {error}")),
-    }
+    Some(image.needed)
 }
 
 /// Says what a library without the entry is.
@@ -102,15 +152,22 @@ fn explain_missing_entry(file: &Path, section: &mut Section) {
 }
 
 /// Judges what has become of a provider.
-fn judge(life: &Life, section: &mut Section) {
-    let said = last_lines(&life.ended.stderr);
+fn judge(life: &Life, section: &mut Section) -> Verdict {
+    let said = last_lines(&life.said);
     let mut hardware = "nothing".to_owned();
+    let mut verdict = Verdict::Runs;
     for report in &life.reports {
         match report {
-            Report::Begun(_) => {}
+            Report::Begun(_) | Report::Session(None) => {}
             Report::Hardware(found) => hardware = found.join(", "),
-            Report::Unloadable { message, missing } => return explain_unloadable(message, missing, section),
-            Report::Failed(message) => return explain_failure(life.step, message, section),
+            Report::Unloadable { message, missing } => {
+                explain_unloadable(message, missing, section);
+                return Verdict::NotLoaded;
+            }
+            Report::Failed(message) => {
+                explain_failure(life.step, message, section);
+                return if life.step == Step::Register { Verdict::Refuses } else { Verdict::Fails };
+            }
             Report::Devices(devices) if devices.is_empty() => {
                 section.problem_with_advice(
                     format!("it is registered, and lists no device{said}"),
@@ -120,28 +177,32 @@ fn judge(life: &Life, section: &mut Section) {
                          the provider may need another release of ONNX Runtime: its maker says which"
                     ),
                 );
-                return;
+                return Verdict::NoDevice;
             }
             Report::Devices(devices) => devices.iter().for_each(|device| list(device, section)),
-            Report::Session { name, is_used: false, .. } => {
+            Report::Hidden { name, message } => {
                 section.problem_with_advice(
-                    format!("a session is made without `{name}`: ONNX Runtime has left it out{said}"),
-                    "take the provider's build for this release of ONNX Runtime",
+                    format!("a session on `{name}` cannot be made, and runs on the CPU without an error: {message}"),
+                    "take the provider's build for this release of ONNX Runtime. `InferenceSession(…, enable_fallback=0)` \
+                     raises the error",
                 );
-                return;
+                return Verdict::LeftOut;
             }
-            Report::Session { taken: Some(taken), .. } if taken.is_empty() => {
+            Report::Session(Some(taken)) if taken.is_empty() => {
+                verdict = Verdict::Idle;
                 section.note("it takes none of the nodes `Add` and `Relu`, which run on the CPU");
             }
-            Report::Session { taken: Some(taken), .. } => {
+            Report::Session(Some(taken)) => {
                 section.ok(format!("it computes the nodes {}", taken.join(", ")));
             }
-            Report::Session { taken: None, .. } => {}
             Report::Ran { expected, found } if expected == found => section.ok("a model runs"),
-            Report::Ran { expected, found } => section.problem_with_advice(
-                format!("a model has a wrong result: {found:?} in place of {expected:?}"),
-                "send it to the provider's maker",
-            ),
+            Report::Ran { expected, found } => {
+                verdict = Verdict::Fails;
+                section.problem_with_advice(
+                    format!("a model has a wrong result: {found:?} in place of {expected:?}"),
+                    "send it to the provider's maker",
+                );
+            }
         }
     }
     let has_ended = life.step == Step::End && life.ended.status.is_some_and(|status| status.success());
@@ -150,7 +211,9 @@ fn judge(life: &Life, section: &mut Section) {
             format!("the process {} {}{said}", child::describe(life.ended.status), life.step),
             "programs would end in the same way: run one under a debugger, or send it to the provider's maker",
         );
+        return Verdict::Crashes;
     }
+    verdict
 }
 
 fn list(device: &Device, section: &mut Section) {
