@@ -54,12 +54,14 @@ pub enum LoadError {
         stated: u64,
     },
     /// The library exports no entry point, so it is not a plugin.
-    #[error("`{}` is not a plugin: it does not export `{symbol}`", path.display())]
+    #[error("`{}` is not a plugin: it does not export `{symbol}`{help}", path.display())]
     NoEntry {
         /// The library or manifest.
         path: PathBuf,
         /// The symbol that is missing.
         symbol: &'static str,
+        /// What the library is, as the end of the sentence; empty if that is not known.
+        help: &'static str,
     },
     /// The plugin declined the table of every release.
     #[error(

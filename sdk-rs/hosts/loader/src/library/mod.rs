@@ -24,6 +24,15 @@ pub use symbols::exports;
 
 const ENTRY: &str = "InitPlugin";
 
+/// Functions of libraries for other frameworks, and what these libraries are.
+const OTHERS: [(&CStr, &str); 2] = [
+    (
+        c"CreateEpFactories",
+        "; it is a provider of ONNX Runtime, which `tenon doctor LIBRARY --onnxruntime PYTHON` examines",
+    ),
+    (c"diopiGetVendorName", "; it is a library of operators for DIOPI"),
+];
+
 /// Returns names separated by spaces.
 type Names = unsafe extern "C-unwind" fn() -> *const c_char;
 
@@ -133,8 +142,11 @@ impl Library {
     }
 
     pub(crate) fn entry(&self, path: &Path) -> Result<Entry, LoadError> {
-        let found =
-            self.find(c"InitPlugin").ok_or(LoadError::NoEntry { path: path.into(), symbol: ENTRY })?;
+        let found = self.find(c"InitPlugin").ok_or_else(|| {
+            let other = OTHERS.iter().find(|(symbol, _)| self.find(symbol).is_some());
+            let help = other.map_or("", |(_, help)| help);
+            LoadError::NoEntry { path: path.into(), symbol: ENTRY, help }
+        })?;
         // SAFETY: a library that exports this name is a plugin, and its entry point has this signature.
         Ok(unsafe { std::mem::transmute::<*mut c_void, Entry>(found) })
     }

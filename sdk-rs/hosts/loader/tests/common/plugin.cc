@@ -231,3 +231,7 @@ extern "C" const uint8_t tenon_checks_both_sizes = 1;
 #ifdef TELLS
 extern "C" const char* tenon_last_error() { return "the fan is stuck"; }
 #endif
+
+#ifdef OTHER_ENTRY
+extern "C" void OTHER_ENTRY() {}
+#endif
