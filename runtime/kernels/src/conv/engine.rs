@@ -102,6 +102,7 @@ impl Geometry {
     ) {
         let kernels = Matrix::new(kernels, self.small_channels, self.taps());
         let (width, bias) = (self.width(block), self.of_group(bias, group));
+        let all = self.batch * self.small_len();
         let columns = match block.sample() {
             Some(sample) if self.is_pointwise() => {
                 let large = &large[self.large_at(sample, group)][block.lines.start * self.large[2]..];
@@ -114,12 +115,13 @@ impl Geometry {
         };
         match out {
             Out::Lines(out) => {
-                T::multiply(out.reborrow(), kernels, columns, false);
+                T::multiply_part(out.reborrow(), kernels, columns, false, all);
                 bias.into_iter().for_each(|bias| out.add_to_rows(bias));
             }
             Out::Samples(samples) => {
                 product.resize(self.small_channels * width, T::ZERO);
-                T::multiply(MatrixMut::new(product, self.small_channels, width), kernels, columns, false);
+                let out = MatrixMut::new(product, self.small_channels, width);
+                T::multiply_part(out, kernels, columns, false, all);
                 for (place, sample) in samples.iter_mut().enumerate() {
                     for (number, channel) in sample.chunks_exact_mut(self.small_len()).enumerate() {
                         let from = &product[number * width + place * self.small_len()..][..channel.len()];

@@ -34,16 +34,18 @@ pub(super) struct FewRows {
 }
 
 impl FewRows {
-    /// Returns `None` unless there are few rows or columns, and the other operand is in order of its rows or its columns.
-    pub(super) fn of<T>(left: Matrix<'_, T>, right: Matrix<'_, T>) -> Option<Self> {
-        let is_turned = right.dims()[1] < left.dims()[0];
-        let (left, right) = turned_if(is_turned, left, right);
-        let order = match right.strides() {
+    /// Returns the method for a product whose right operand, or the matrix that this is a part of, has some columns. It is `None`
+    /// unless there are few rows or columns, and the other operand is in order of its rows or its columns.
+    pub(super) fn of<T>(left: Matrix<'_, T>, right: Matrix<'_, T>, columns: usize) -> Option<Self> {
+        let [rows, inner] = left.dims();
+        let is_turned = columns < rows;
+        let (_, large) = turned_if(is_turned, left, right);
+        let order = match large.strides() {
             [_, 1] => Order::Rows,
             [1, _] => Order::Columns,
             _ => return None,
         };
-        let [few, inner] = left.dims();
+        let few = rows.min(columns);
         (1..=order.few(inner)).contains(&few).then_some(Self { is_turned, order }).filter(|_| inner > 0)
     }
 
@@ -103,7 +105,7 @@ mod tests {
             for add in [false, true] {
                 let mut out = vec![T::ONE; rows * columns];
                 let what = format!("{rows} {inner} {columns} {turned} {add}");
-                let few_rows = FewRows::of(a, b).unwrap_or_else(|| panic!("{what}"));
+                let few_rows = FewRows::of(a, b, columns).unwrap_or_else(|| panic!("{what}"));
                 few_rows.multiply(MatrixMut::new(&mut out, rows, columns), a, b, add);
                 let (a, b) = (a.in_order(), b.transposed().in_order());
                 for (place, value) in out.iter().enumerate() {
@@ -139,6 +141,6 @@ mod tests {
     fn many_rows_and_columns_are_left_to_others() {
         let a = vec![1.0_f32; 289];
         let a = Matrix::new(&a, 17, 17);
-        assert!(FewRows::of(a, a).is_none());
+        assert!(FewRows::of(a, a, 17).is_none());
     }
 }

@@ -26,7 +26,23 @@ pub(crate) trait Product: Sized {
     ///
     /// # Panics
     /// If the shapes do not match.
-    fn multiply(out: MatrixMut<'_, Self>, left: Matrix<'_, Self>, right: Matrix<'_, Self>, add: bool);
+    fn multiply(out: MatrixMut<'_, Self>, left: Matrix<'_, Self>, right: Matrix<'_, Self>, add: bool) {
+        let columns = right.dims()[1];
+        Self::multiply_part(out, left, right, add, columns);
+    }
+
+    /// Computes a part of the columns of a product that has some in all, as the whole would be: the method, and so the rounding,
+    /// depends on the whole.
+    ///
+    /// # Panics
+    /// As [`multiply`](Self::multiply).
+    fn multiply_part(
+        out: MatrixMut<'_, Self>,
+        left: Matrix<'_, Self>,
+        right: Matrix<'_, Self>,
+        add: bool,
+        columns: usize,
+    );
 }
 
 fn check<T>(out: &MatrixMut<'_, T>, left: &Matrix<'_, T>, right: &Matrix<'_, T>) {
@@ -60,11 +76,11 @@ fn in_parts<T: Float>(
     out: MatrixMut<'_, T>,
     left: Matrix<'_, T>,
     right: Matrix<'_, T>,
-    add: bool,
+    (add, of_whole): (bool, usize),
     of_many_rows: impl Fn(MatrixMut<'_, T>, Matrix<'_, T>, Matrix<'_, T>) + Sync,
 ) {
     // The parts use the same method, whatever their shapes are.
-    let few_rows = FewRows::of(left, right);
+    let few_rows = FewRows::of(left, right, of_whole);
     let multiply = |mut out: MatrixMut<'_, T>, left: Matrix<'_, T>, right: Matrix<'_, T>| {
         if T::DTYPE == DType::F32 && is_provided(T::DTYPE, &mut out, [left, right], add) {
             return;
@@ -95,16 +111,28 @@ fn in_parts<T: Float>(
 const UNIT: usize = 64;
 
 impl Product for f32 {
-    fn multiply(out: MatrixMut<'_, Self>, left: Matrix<'_, Self>, right: Matrix<'_, Self>, add: bool) {
+    fn multiply_part(
+        out: MatrixMut<'_, Self>,
+        left: Matrix<'_, Self>,
+        right: Matrix<'_, Self>,
+        add: bool,
+        columns: usize,
+    ) {
         check(&out, &left, &right);
-        in_parts(out, left, right, add, |out, left, right| multiply_f32(out, left, right, add));
+        in_parts(out, left, right, (add, columns), |out, left, right| multiply_f32(out, left, right, add));
     }
 }
 
 impl Product for f64 {
-    fn multiply(out: MatrixMut<'_, Self>, left: Matrix<'_, Self>, right: Matrix<'_, Self>, add: bool) {
+    fn multiply_part(
+        out: MatrixMut<'_, Self>,
+        left: Matrix<'_, Self>,
+        right: Matrix<'_, Self>,
+        add: bool,
+        columns: usize,
+    ) {
         check(&out, &left, &right);
-        in_parts(out, left, right, add, |out, left, right| multiply_f64(out, left, right, add));
+        in_parts(out, left, right, (add, columns), |out, left, right| multiply_f64(out, left, right, add));
     }
 }
 
@@ -149,12 +177,17 @@ multiply! {
 }
 
 impl Product for Wrapping<i64> {
-    fn multiply(out: MatrixMut<'_, Self>, left: Matrix<'_, Self>, right: Matrix<'_, Self>, add: bool) {
+    fn multiply_part(
+        mut out: MatrixMut<'_, Self>,
+        left: Matrix<'_, Self>,
+        right: Matrix<'_, Self>,
+        add: bool,
+        _: usize,
+    ) {
         check(&out, &left, &right);
         let at =
             |[of_row, of_column]: [usize; 2], row: usize, column: usize| row * of_row + column * of_column;
         let (of_left, of_right) = (left.strides(), right.strides());
-        let mut out = out;
         for row in 0..out.dims()[0] {
             for column in 0..out.dims()[1] {
                 let products = (0..left.dims()[1]).map(|inner| {

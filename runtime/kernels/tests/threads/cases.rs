@@ -63,7 +63,8 @@ fn products() {
 #[test]
 fn convolutions() {
     // Samples, groups, channels of both images in a group, size of both images, size of the kernels, stride.
-    let cases: [[usize; 8]; 9] = [
+    let cases: [[usize; 8]; 10] = [
+        [16, 1, 256, 256, 2, 2, 3, 1],
         [1, 1, 24, 33, 40, 40, 3, 1],
         [1, 1, 32, 48, 80, 40, 3, 2],
         [5, 1, 40, 50, 9, 9, 3, 1],
@@ -74,7 +75,17 @@ fn convolutions() {
         [2, 48, 1, 1, 50, 50, 3, 1],
         [1, 1, 256, 256, 7, 7, 3, 1],
     ];
-    for [batch, groups, large, small, from, to, kernel, stride] in cases {
+    // Images and batches of any size, with as many channels as are worth several threads.
+    let mut any = numbers(6 * 25, 9).into_iter().map(|number| ((number + 1.0) * 500.0) as usize);
+    let random = std::iter::from_fn(|| {
+        let mut up_to = |most: usize| Some(1 + any.next()? % most);
+        let (batch, groups, side, kernel) = (up_to(17)?, up_to(3)?, up_to(14)?, 2 * up_to(2)? - 1);
+        let (large, small) = (8 * up_to(20)?, 17 + up_to(120)?);
+        let operations = batch * groups * large * small * side * side * kernel * kernel;
+        let more = (1_usize << 21).div_ceil(operations).max(1);
+        Some([batch, groups, large * more, small, side, side, kernel, 1])
+    });
+    for [batch, groups, large, small, from, to, kernel, stride] in cases.into_iter().chain(random) {
         let x = [batch, groups * large, from, from];
         let filter = [groups * small, large, kernel, kernel];
         let (stride, padding) = ([stride as i64; 2], [kernel as i64 / 2; 2]);
