@@ -12,7 +12,7 @@ use crate::threads;
 /// The number of channels of which a thread has a multiple: those of the widest vectors.
 const CHANNELS: usize = 16;
 
-/// What the threads share of a forward pass.
+/// The dimension of a forward pass that is split among threads.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Axis {
     Samples,
@@ -47,12 +47,6 @@ impl Axis {
     }
 }
 
-/// Returns the elements of a tensor that belong to a part. If the tensor is as long as that of one sample, group or channel,
-/// all parts use all of it.
-fn part_of<'a, T>(elements: &'a [T], of_one: Option<usize>, range: &Range<usize>) -> &'a [T] {
-    of_one.map_or(elements, |len| &elements[range.start * len..range.end * len])
-}
-
 impl Geometry {
     /// Lets the provider compute a tensor from the other two. Returns false if the kernel has to compute it.
     ///
@@ -81,13 +75,13 @@ impl Geometry {
 
     /// Lets the provider convolve the large image. Each thread computes some samples, groups or channels. Returns false if the
     /// kernel has to compute all.
-    pub(super) fn is_forward_provided<T: Float>(
+    pub(super) fn is_forward_provided<'t, T: Float>(
         &self,
         small: &mut [T],
-        large: &[T],
-        kernels: &[T],
+        large: &'t [T],
+        kernels: &'t [T],
         copies: Option<&Copies>,
-        bias: Option<&[T]>,
+        bias: Option<&'t [T]>,
     ) -> bool {
         let operations = self.multiplications();
         let count = threads::count(operations);
@@ -96,27 +90,28 @@ impl Geometry {
         }
         let axis = Axis::of(self);
         let len = axis.len(self);
-        let one = axis.part(self, 1);
-        let is_of_samples = axis == Axis::Samples;
         // The provider keeps copies of parts of the kernels, so that there is one number of parts for images of all sizes.
-        let (count, unit) = if is_of_samples { (count, 1) } else { (threads::most(), CHANNELS) };
+        let (count, unit) = match axis {
+            Axis::Samples => (count, 1),
+            Axis::Groups | Axis::Channels => (threads::most(), CHANNELS),
+        };
         let ranges: Vec<_> = threads::ranges(len, count, unit).collect();
-        let of_small = small.len() / len;
-        let of_large = (axis != Axis::Channels).then_some(large.len() / len);
-        let of_kernels = (!is_of_samples).then_some(kernels.len() / len);
-        let of_bias = (!is_of_samples).then_some(one.groups * one.small_channels);
-        let longest = ranges.first().map_or(1, Range::len);
-        let parts = ranges.iter().zip(small.chunks_mut(longest * of_small)).enumerate();
+        let longest = ranges.first().map_or(1, Range::len) * (small.len() / len);
+        let parts = ranges.iter().zip(small.chunks_mut(longest)).enumerate();
         let is_provided = AtomicBool::new(true);
         threads::each(operations, parts, |(number, (range, small))| {
-            let copies =
-                copies.and_then(
-                    |copies| {
-                        if is_of_samples { Some(copies) } else { copies.part(number, ranges.len()) }
-                    },
-                );
-            let operands = [part_of(large, of_large, range), part_of(kernels, of_kernels, range)];
-            let bias = bias.map(|bias| part_of(bias, of_bias, range));
+            let part = |elements: &'t [T]| {
+                let of_one = elements.len() / len;
+                &elements[range.start * of_one..range.end * of_one]
+            };
+            let (operands, bias, copies) = match axis {
+                Axis::Samples => ([part(large), kernels], bias, copies),
+                Axis::Groups | Axis::Channels => {
+                    let large = if axis == Axis::Groups { part(large) } else { large };
+                    let copies = copies.and_then(|copies| copies.part(number, ranges.len()));
+                    ([large, part(kernels)], bias.map(part), copies)
+                }
+            };
             let geometry = axis.part(self, range.len());
             if !geometry.is_provided(Pass::Small, small, operands, copies, bias) {
                 is_provided.store(false, Ordering::Relaxed);

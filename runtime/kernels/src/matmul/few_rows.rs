@@ -25,7 +25,7 @@ impl Order {
     }
 }
 
-/// How to compute a product whose left operand has few rows, or whose right one has few columns.
+/// The method for a product whose left operand has few rows, or whose right one has few columns.
 #[derive(Clone, Copy)]
 pub(super) struct FewRows {
     /// True if the right operand has few columns. The product of the transposed operands is the transposed product.

@@ -110,70 +110,49 @@ fn in_parts<T: Float>(
 /// The number of rows or columns of which a thread has a multiple: those of the largest tiles.
 const UNIT: usize = 64;
 
-impl Product for f32 {
-    fn multiply_part(
-        out: MatrixMut<'_, Self>,
-        left: Matrix<'_, Self>,
-        right: Matrix<'_, Self>,
-        add: bool,
-        columns: usize,
-    ) {
-        check(&out, &left, &right);
-        in_parts(out, left, right, (add, columns), |out, left, right| multiply_f32(out, left, right, add));
-    }
-}
-
-impl Product for f64 {
-    fn multiply_part(
-        out: MatrixMut<'_, Self>,
-        left: Matrix<'_, Self>,
-        right: Matrix<'_, Self>,
-        add: bool,
-        columns: usize,
-    ) {
-        check(&out, &left, &right);
-        in_parts(out, left, right, (add, columns), |out, left, right| multiply_f64(out, left, right, add));
-    }
-}
-
-macro_rules! multiply {
-    ($($name:ident: $number:ident, $multiply:path;)*) => {$(
-        fn $name(
-            mut out: MatrixMut<'_, $number>,
-            left: Matrix<'_, $number>,
-            right: Matrix<'_, $number>,
-            add: bool,
-        ) {
-            let ([rows, columns], inner) = (out.dims(), left.dims()[1]);
-            let [of_left, of_right, of_out] = [left.strides(), right.strides(), out.strides()]
-                .map(|strides| strides.map(|stride| stride as isize));
-            // SAFETY: the constructors checked that the matrices lie in their slices, and that no two
-            // elements of the output overlap; the caller checked that their sizes match. The output is
-            // borrowed exclusively.
-            unsafe {
-                $multiply(
-                    rows,
-                    inner,
-                    columns,
-                    1.0,
-                    left.elements().as_ptr(),
-                    of_left[0],
-                    of_left[1],
-                    right.elements().as_ptr(),
-                    of_right[0],
-                    of_right[1],
-                    if add { 1.0 } else { 0.0 },
-                    out.as_mut_ptr(),
-                    of_out[0],
-                    of_out[1],
-                );
+macro_rules! product {
+    ($($number:ident: $multiply:path;)*) => {$(
+        impl Product for $number {
+            fn multiply_part(
+                out: MatrixMut<'_, Self>,
+                left: Matrix<'_, Self>,
+                right: Matrix<'_, Self>,
+                add: bool,
+                columns: usize,
+            ) {
+                check(&out, &left, &right);
+                in_parts(out, left, right, (add, columns), |mut out, left, right| {
+                    let ([rows, columns], inner) = (out.dims(), left.dims()[1]);
+                    let [of_left, of_right, of_out] = [left.strides(), right.strides(), out.strides()]
+                        .map(|strides| strides.map(|stride| stride as isize));
+                    // SAFETY: the constructors checked that the matrices lie in their slices, and that no two
+                    // elements of the output overlap; `check` compared their sizes. The output is borrowed exclusively.
+                    unsafe {
+                        $multiply(
+                            rows,
+                            inner,
+                            columns,
+                            1.0,
+                            left.elements().as_ptr(),
+                            of_left[0],
+                            of_left[1],
+                            right.elements().as_ptr(),
+                            of_right[0],
+                            of_right[1],
+                            if add { 1.0 } else { 0.0 },
+                            out.as_mut_ptr(),
+                            of_out[0],
+                            of_out[1],
+                        );
+                    }
+                });
             }
         }
     )*};
 }
-multiply! {
-    multiply_f32: f32, matrixmultiply::sgemm;
-    multiply_f64: f64, matrixmultiply::dgemm;
+product! {
+    f32: matrixmultiply::sgemm;
+    f64: matrixmultiply::dgemm;
 }
 
 impl Product for Wrapping<i64> {

@@ -60,7 +60,7 @@ pub enum LoadError {
         path: PathBuf,
         /// The symbol that is missing.
         symbol: &'static str,
-        /// What the library is, as the end of the sentence; empty if that is not known.
+        /// The end of the sentence, which names the kind of the library; empty if it is unknown.
         help: &'static str,
     },
     /// The plugin declined the table of every release.

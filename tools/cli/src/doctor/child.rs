@@ -51,6 +51,12 @@ fn reader(pipe: Option<impl Read + Send + 'static>) -> thread::JoinHandle<Vec<u8
     })
 }
 
+/// Returns the last lines of an output that are not empty, at most so many.
+pub fn last_lines(output: &str, most: usize) -> String {
+    let lines: Vec<&str> = output.lines().filter(|line| !line.trim().is_empty()).collect();
+    lines[lines.len().saturating_sub(most)..].join("\n")
+}
+
 /// Describes how a program ended, as the end of a sentence.
 pub fn describe(status: Option<ExitStatus>) -> String {
     use std::os::unix::process::ExitStatusExt as _;

@@ -71,7 +71,7 @@ impl Section {
     }
 
     /// Returns the text of the first problem, or of the first note if there is none.
-    pub fn first_doubt(&self) -> Option<&str> {
+    pub fn first_problem_or_note(&self) -> Option<&str> {
         let first = |severity| self.findings.iter().find(|finding| finding.severity == severity);
         first(Severity::Problem).or_else(|| first(Severity::Note)).map(|finding| &*finding.text)
     }

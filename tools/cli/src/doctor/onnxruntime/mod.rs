@@ -1,7 +1,7 @@
-//! ONNX Runtime: which one a Python has, which providers its packages contain, and what becomes of them.
+//! ONNX Runtime: the version that a Python has, the providers in its packages, and how they work.
 
-mod life;
 mod provider;
+mod trial;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -88,7 +88,7 @@ pub fn examine_library(
 ) -> (Verdict, Option<String>, Option<String>) {
     let mut section = Section::new("");
     let (verdict, name) = provider::examine(library, python, Some(packages), &mut section);
-    (verdict, section.first_doubt().map(str::to_owned), name)
+    (verdict, section.first_problem_or_note().map(str::to_owned), name)
 }
 
 /// Returns the libraries of providers in a folder and the folders in it.
@@ -125,8 +125,11 @@ fn ask(python: &Path) -> Result<Installed, String> {
         .map_err(|error| format!("it cannot be started: {error}"))?;
     let answer = ended.stdout.lines().find_map(|line| line.strip_prefix(MARK));
     answer.and_then(|answer| serde_json::from_str(answer).ok()).ok_or_else(|| {
-        let said = last_lines(&ended.stderr);
-        format!("it does not say which packages it has: it {}{said}", child::describe(ended.status))
+        format!(
+            "it does not say which packages it has: it {}{}",
+            child::describe(ended.status),
+            said(&ended.stderr)
+        )
     })
 }
 
@@ -188,11 +191,10 @@ fn minor(version: &str) -> Option<u32> {
 const LINES: usize = 4;
 
 /// Returns the last lines that a program has written, as the end of a sentence.
-fn last_lines(output: &str) -> String {
-    let lines: Vec<&str> = output.lines().filter(|line| !line.trim().is_empty()).collect();
-    match &lines[lines.len().saturating_sub(LINES)..] {
-        [] => String::new(),
-        last => format!(". It said:\n{}", last.join("\n")),
+fn said(output: &str) -> String {
+    match child::last_lines(output, LINES) {
+        last if last.is_empty() => last,
+        last => format!(". It said:\n{last}"),
     }
 }
 

@@ -1,12 +1,12 @@
-//! The library of a provider: what its file contains, and what becomes of it in ONNX Runtime.
+//! The library of a provider: its file, and how it works in ONNX Runtime.
 
 use std::path::Path;
 
 use serde::Serialize;
 use tenon_loader::{exports, foreign_kind};
 
-use super::last_lines;
-use super::life::{Device, Life, Report, Step, live};
+use super::said;
+use super::trial::{Device, Report, Step, Trial, try_out};
 use crate::doctor::child;
 use crate::doctor::finding::Section;
 use crate::doctor::image::Image;
@@ -55,7 +55,7 @@ pub fn has_entry(file: &Path) -> bool {
     exports(file, ENTRY).unwrap_or(false)
 }
 
-/// What has become of a provider in an ONNX Runtime.
+/// The verdict on a provider in a release of ONNX Runtime.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
@@ -88,13 +88,13 @@ pub fn examine(
     section: &mut Section,
 ) -> (Verdict, Option<String>) {
     let Some(needed) = check_file(file, section) else { return (Verdict::NotLoaded, None) };
-    match live(python, packages, file, &needed) {
-        Ok(life) => {
-            let name = life.reports.iter().find_map(|report| match report {
+    match try_out(python, packages, file, &needed) {
+        Ok(trial) => {
+            let name = trial.reports.iter().find_map(|report| match report {
                 Report::Devices(devices) => devices.first().map(|device| device.name.clone()),
                 _ => None,
             });
-            (judge(&life, section), name)
+            (judge(&trial, section), name)
         }
         Err(error) => {
             section.problem(format!("it cannot be tried: {error}"));
@@ -151,12 +151,12 @@ fn explain_missing_entry(file: &Path, section: &mut Section) {
     section.problem_with_advice(format!("it does not export `{ENTRY}`: {kind}"), advice);
 }
 
-/// Judges what has become of a provider.
-fn judge(life: &Life, section: &mut Section) -> Verdict {
-    let said = last_lines(&life.said);
+/// Judges how a provider worked.
+fn judge(trial: &Trial, section: &mut Section) -> Verdict {
+    let said = said(&trial.said);
     let mut hardware = "nothing".to_owned();
     let mut verdict = Verdict::Runs;
-    for report in &life.reports {
+    for report in &trial.reports {
         match report {
             Report::Begun(_) | Report::Session(None) => {}
             Report::Hardware(found) => hardware = found.join(", "),
@@ -165,8 +165,8 @@ fn judge(life: &Life, section: &mut Section) -> Verdict {
                 return Verdict::NotLoaded;
             }
             Report::Failed(message) => {
-                explain_failure(life.step, message, section);
-                return if life.step == Step::Register { Verdict::Refuses } else { Verdict::Fails };
+                explain_failure(trial.step, message, section);
+                return if trial.step == Step::Register { Verdict::Refuses } else { Verdict::Fails };
             }
             Report::Devices(devices) if devices.is_empty() => {
                 section.problem_with_advice(
@@ -205,10 +205,10 @@ fn judge(life: &Life, section: &mut Section) -> Verdict {
             }
         }
     }
-    let has_ended = life.step == Step::End && life.ended.status.is_some_and(|status| status.success());
+    let has_ended = trial.step == Step::End && trial.ended.status.is_some_and(|status| status.success());
     if !has_ended {
         section.problem_with_advice(
-            format!("the process {} {}{said}", child::describe(life.ended.status), life.step),
+            format!("the process {} {}{said}", child::describe(trial.ended.status), trial.step),
             "programs would end in the same way: run one under a debugger, or send it to the provider's maker",
         );
         return Verdict::Crashes;

@@ -33,8 +33,7 @@ pub fn compare(paddle: &InstalledPaddle, types: &[(PathBuf, String)], section: &
     let answer = ended.stdout.lines().find_map(|line| line.strip_prefix(MARK));
     let listed: Option<Vec<String>> = answer.and_then(|answer| serde_json::from_str(answer).ok());
     let Some(listed) = listed else {
-        let lines: Vec<&str> = ended.stderr.lines().filter(|line| !line.trim().is_empty()).collect();
-        let last = lines[lines.len().saturating_sub(LINES)..].join("\n");
+        let last = child::last_lines(&ended.stderr, LINES);
         return section.problem(format!("`import paddle` {}:\n{last}", child::describe(ended.status)));
     };
     if listed.is_empty() {

@@ -62,7 +62,7 @@ impl Packages {
                     .map_err(|error| format!("`{}` cannot be written: {error}", folder.display()))
             });
         if partial.exists() {
-            // What is left of it is in nobody's way.
+            // A folder that cannot be removed does no harm: no other process uses its name.
             let _ = fs::remove_dir_all(&partial);
         }
         installed.map(|()| folder)

@@ -11,12 +11,12 @@ use super::MARK;
 use crate::doctor::child::{self, Ended};
 
 /// Registers a library, runs a model on its devices, and unregisters it.
-const PROGRAM: &str = include_str!("life.py");
+const PROGRAM: &str = include_str!("trial.py");
 
 /// A provider that takes longer hangs.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// What a program does with a provider.
+/// A step of a program that uses a provider.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Step {
@@ -85,24 +85,24 @@ pub struct Device {
     pub hardware: String,
 }
 
-/// What has become of a provider.
-pub struct Life {
+/// The result of using a provider.
+pub struct Trial {
     pub reports: Vec<Report>,
     /// The last step that began.
     pub step: Step,
-    /// What else the program wrote.
+    /// The other lines that the program wrote.
     pub said: String,
     pub ended: Ended,
 }
 
 /// Uses a provider. `packages` is a folder of packages that are imported first, and `needed` are the names of the libraries
 /// that the provider needs.
-pub fn live(
+pub fn try_out(
     python: &Path,
     packages: Option<&Path>,
     library: &Path,
     needed: &[String],
-) -> std::io::Result<Life> {
+) -> std::io::Result<Trial> {
     let library = library.canonicalize()?;
     let mut command = Command::new(python);
     command.args(["-c", PROGRAM]).arg(library).args(needed);
@@ -123,5 +123,5 @@ pub fn live(
         Report::Begun(step) => Some(*step),
         _ => None,
     });
-    Ok(Life { step: begun.unwrap_or(Step::Import), reports, said, ended })
+    Ok(Trial { step: begun.unwrap_or(Step::Import), reports, said, ended })
 }
