@@ -170,7 +170,11 @@ impl Shared {
                     progress.members = members;
                     progress.find_cause(self.rank).or_else(|| progress.overdue(self.rank, self.limit))
                 }
-                Heard::RootLeft => Some(format!("rank {} has left the group", membership.root)),
+                Heard::RootLeft(members) => {
+                    progress.members = members;
+                    let left = || format!("rank {} has left the group", membership.root);
+                    Some(progress.find_cause(self.rank).unwrap_or_else(left))
+                }
                 Heard::RootGone => Some(format!("the process of rank {} has ended", membership.root)),
                 Heard::Silence => Some(format!("rank {} does not answer", membership.root)),
             };

@@ -1,6 +1,6 @@
 //! Groups whose members are threads of one process.
 
-use std::sync::{Barrier, Mutex};
+use std::sync::{Barrier, Mutex, mpsc};
 use std::thread;
 
 use tenon::DevicePtr;
@@ -193,8 +193,40 @@ fn a_member_that_leaves_early_is_named() {
     });
     for text in [&results[0], &results[2]] {
         assert!(text.contains("all_reduce of 4 float32 (sum) failed on rank"), "{text}");
-        assert!(text.contains("has left the group"), "{text}");
+        assert!(text.contains("rank 1 has left the group"), "{text}");
     }
+}
+
+#[test]
+fn a_member_that_hears_of_a_failure_late_names_who_made_it() {
+    if !tenon_testing::has_gloo() {
+        return;
+    }
+    // Rank 1 leaves, which makes the root fail, and the root leaves before rank 2 asks.
+    let (root_is_over, root_was_over) = mpsc::channel();
+    let id = tenon_gloo::new_root_id().unwrap();
+    let id = &id;
+    let text = thread::scope(|scope| {
+        let fails = |group: &mut Group| {
+            let mut data = [1_f32; 4];
+            let receive = place(&mut data);
+            let send = Buffer::new(receive, 4, DataType::FLOAT32);
+            run(group, Operation::AllReduce { send, receive, op: ReduceOp::SUM }).unwrap_err().to_string()
+        };
+        scope.spawn(move || {
+            // The first member of the process that joins has the server.
+            let mut group = Group::join(id, 0, 3).unwrap();
+            let text = fails(&mut group);
+            drop(group);
+            root_is_over.send(text).unwrap();
+        });
+        thread::sleep(std::time::Duration::from_millis(200));
+        scope.spawn(|| drop(Group::join(id, 1, 3).unwrap()));
+        let mut group = Group::join(id, 2, 3).unwrap();
+        assert!(root_was_over.recv().unwrap().contains("rank 1 has left the group"));
+        fails(&mut group)
+    });
+    assert!(text.contains("failed on rank 2 of 3: rank 1 has left the group"), "{text}");
 }
 
 #[test]

@@ -23,8 +23,8 @@ pub(crate) struct Membership {
 pub(crate) enum Heard {
     /// What the members do, in the order of their ranks.
     Members(Vec<MemberState>),
-    /// The root has left the group.
-    RootLeft,
+    /// The root has left the group. What the members did until then.
+    RootLeft(Vec<MemberState>),
     /// The process of the root has ended.
     RootGone,
     /// The server does not answer.
@@ -89,7 +89,7 @@ impl Membership {
         let sent = request.write(&mut self.connection);
         match (Reply::read(&mut self.connection), sent) {
             (Ok(Reply::Members(members)), _) => Heard::Members(members),
-            (Ok(Reply::Goodbye), _) => Heard::RootLeft,
+            (Ok(Reply::Goodbye(members)), _) => Heard::RootLeft(members),
             (Err(error), Ok(()))
                 if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) =>
             {
@@ -113,7 +113,7 @@ fn refusal(reply: Reply, rank: usize, limit: Duration) -> Error {
     match reply {
         Reply::Missing(missing) => Error::Incomplete { limit, missing },
         Reply::Refused(reason) => Error::Refused { rank, reason },
-        Reply::Goodbye => Error::Refused { rank, reason: "the root has left".to_owned() },
+        Reply::Goodbye(_) => Error::Refused { rank, reason: "the root has left".to_owned() },
         Reply::Joined { .. } | Reply::Complete | Reply::Members(_) => {
             Error::Refused { rank, reason: "its answer is not understood".to_owned() }
         }

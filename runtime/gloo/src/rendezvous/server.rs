@@ -88,10 +88,12 @@ impl Drop for Server {
     fn drop(&mut self) {
         let mut group = self.shared.group.lock();
         group.is_closed = true;
+        // If the root leaves because of another member, the others learn which one.
+        let goodbye = Reply::Goodbye(group.states());
         for member in group.members.iter().flatten() {
             let replies = member.replies.lock();
             // A member that has ended hears nothing.
-            let _ = Reply::Goodbye.write(&mut &*replies);
+            let _ = goodbye.write(&mut &*replies);
             let _ = replies.shutdown(Shutdown::Both);
         }
         drop(group);

@@ -49,8 +49,8 @@ pub(super) enum Reply {
     Complete,
     /// What the members do.
     Members(Vec<MemberState>),
-    /// The root leaves the group, and its server ends.
-    Goodbye,
+    /// The root leaves the group, and its server ends. What the members did until then.
+    Goodbye(Vec<MemberState>),
 }
 
 /// What is known of a member.
@@ -137,8 +137,8 @@ impl Reply {
                 message.push(3);
                 message.extend(ranks.bytes());
             }
-            Self::Members(members) => {
-                message.push(4);
+            Self::Members(members) | Self::Goodbye(members) => {
+                message.push(if matches!(self, Self::Members(_)) { 4 } else { 5 });
                 for member in members {
                     message.push(member.presence as u8);
                     message.extend((member.silent.as_millis() as u64).to_le_bytes());
@@ -147,7 +147,6 @@ impl Reply {
                     message.extend(member.operation.bytes());
                 }
             }
-            Self::Goodbye => message.push(5),
             Self::Complete => message.push(6),
         }
         send(to, &message)
@@ -163,14 +162,8 @@ impl Reply {
             }
             [2] => Ok(Self::Refused(rest.text())),
             [3] => Ok(Self::Missing(rest.text())),
-            [4] => {
-                let mut members = Vec::new();
-                while !rest.0.is_empty() {
-                    members.push(rest.member()?);
-                }
-                Ok(Self::Members(members))
-            }
-            [5] => Ok(Self::Goodbye),
+            [4] => Ok(Self::Members(rest.members()?)),
+            [5] => Ok(Self::Goodbye(rest.members()?)),
             [6] => Ok(Self::Complete),
             _ => Err(bad("a message has an unknown kind")),
         }
@@ -189,6 +182,14 @@ impl Rest<'_> {
 
     fn text(&self) -> String {
         String::from_utf8_lossy(self.0).into_owned()
+    }
+
+    fn members(&mut self) -> io::Result<Vec<MemberState>> {
+        let mut members = Vec::new();
+        while !self.0.is_empty() {
+            members.push(self.member()?);
+        }
+        Ok(members)
     }
 
     fn member(&mut self) -> io::Result<MemberState> {
@@ -261,9 +262,9 @@ mod tests {
             Reply::Joined { root: 1, addresses: vec![4, 5] },
             Reply::Refused("no".to_owned()),
             Reply::Missing("rank 1".to_owned()),
-            Reply::Members(vec![member.clone(), member]),
+            Reply::Members(vec![member.clone(), member.clone()]),
             Reply::Complete,
-            Reply::Goodbye,
+            Reply::Goodbye(vec![member]),
         ] {
             let mut bytes = Vec::new();
             reply.write(&mut bytes).unwrap();
