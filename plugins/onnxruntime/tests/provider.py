@@ -62,7 +62,7 @@ def session(
     if profile is not None:
         options.enable_profiling = True
         options.profile_file_prefix = str(profile)
-    options.log_severity_level = 4
+    options.log_severity_level = 3
     options.intra_op_num_threads = threads
     if not spinning:
         options.add_session_config_entry("session.intra_op.allow_spinning", "0")
