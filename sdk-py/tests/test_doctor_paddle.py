@@ -1,4 +1,4 @@
-"""`python -m tenon.paddle doctor` in an environment with PaddlePaddle and its plugin."""
+"""`python -m tenon doctor` in an environment with PaddlePaddle and its plugin."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ pytest.importorskip("paddle", reason="needs PaddlePaddle: pip install paddlepadd
 
 def doctor(*options: str, **environment: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "tenon.paddle", "doctor", *options],
+        [sys.executable, "-m", "tenon", "doctor", "--paddle", sys.executable, *options],
         env={**os.environ, **environment},
         capture_output=True,
         text=True,

@@ -1,7 +1,7 @@
 """Report which operators of common networks the device computes, and which Paddle's CPU does.
 
 Each network is trained for one step and used once, in a process of its own, under
-`tenon.paddle report`.
+`tenon.report`.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ import tempfile
 from pathlib import Path
 from typing import NamedTuple
 
-from tenon.paddle import restart_report
-from tenon.paddle.report import Report, build
-from tenon.paddle.run import run as run_script
-from tenon.paddle.table import both, size
+from tenon.report import restart
+from tenon.report.paddle.results import Report, build
+from tenon.report.run import run as run_script
+from tenon.report.text import size
 
 DEFAULT_DEVICE = os.environ.get("TENON_PADDLE_DEVICE_TYPE", "CustomCPU")
 
@@ -53,7 +53,7 @@ def run(network: str, device: str) -> None:
     model, loss = NETWORKS[network]()
     optimizer = paddle.optimizer.AdamW(1e-3, parameters=model.parameters())
     # The start draws the parameters.
-    restart_report()
+    restart()
     value = loss()
     value.backward()
     optimizer.step()
@@ -75,7 +75,10 @@ def measure(network: str, device: str) -> tuple[float, Report]:
     if finished.status != 0:
         raise SystemExit(f"{network} failed")
     loss: float = json.loads(printed[printed.index('{"loss"') :])["loss"]
-    return loss, build(finished)
+    report = build(finished)
+    if report is None:
+        raise SystemExit(f"PaddlePaddle has no device {device}")
+    return loss, report
 
 
 def fallen(report: Report) -> dict[str, int]:
@@ -93,7 +96,7 @@ def to_json(loss: float, report: Report) -> dict[str, object]:
         "loss": loss,
         "operators": sorted({*report.native, *fallbacks}),
         "fallbacks": fallbacks,
-        "bytes": both(report.fallback_total),
+        "bytes": report.fallback_total.bytes,
     }
 
 
@@ -164,7 +167,7 @@ def main() -> int:
         names = ", ".join(f"{name} ({count})" for name, count in fallbacks.items())
         print(
             f"{network:<14}{len(report.native):>10}{len(fallbacks):>12}{total.calls:>7}"
-            f"{size(both(total)):>11}  {names}",
+            f"{size(total.bytes):>11}  {names}",
             flush=True,
         )
     if options.json is not None:

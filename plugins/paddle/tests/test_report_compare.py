@@ -1,4 +1,4 @@
-"""`report --compare`: operators against PaddlePaddle's CPU."""
+"""`python -m tenon.report --compare`: operators against PaddlePaddle's CPU."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from typing import Any
 
 import paddle
 import pytest
-from tenon.paddle import __main__ as command
-from tenon.paddle.compare import Comparison
-from tenon.paddle.log import Log
-from tenon.paddle.run import Run
+from tenon.report import __main__ as command
+from tenon.report.paddle.log import Log
+from tenon.report.recorder import arrays
+from tenon.report.recorder.paddle_compare import Comparison
+from tenon.report.run import Run
 
 from host import name
 from test_report import report
@@ -31,7 +32,7 @@ loss.item()
 
 def comparison(reported: list[dict[str, Any]]) -> Comparison:
     """Returns a comparison that adds differences to a list."""
-    return Comparison(paddle, reported.append, lambda _: None)
+    return Comparison(paddle, arrays, reported.append, lambda _: None)
 
 
 def test_a_comparison_changes_nothing_else_in_the_report(tmp_path: Path) -> None:
@@ -40,7 +41,7 @@ def test_a_comparison_changes_nothing_else_in_the_report(tmp_path: Path) -> None
         options = ("--device", name(), "--json", "report.json", *options)
         result = report(tmp_path, PROGRAM, options=options)
         assert result.returncode == 0, result.stderr
-        found.append(json.loads((tmp_path / "report.json").read_text()))
+        found.append(json.loads((tmp_path / "report.json").read_text())["paddle"])
     plain, compared = found
     assert plain["comparison"] is None
     for key in ("native", "compiled", "other_copies"):
@@ -158,9 +159,10 @@ def test_differences_are_shown_and_fail(
     begin = {"paddle": "3.3.1", "devices": ["npu"], "kernels": {}}
     compared = {"compared": {"relu": 9}, "differing": {"relu": 2}, "failed": {}}
     end = {"seconds": 1.0, "device": "npu:0", "operators": {}, "comparison": compared}
-    monkeypatch.setattr(command, "run", lambda *_, **__: Run(["train.py"], 0, log, begin, end))
-    assert command.main(["report", "--compare", "train.py"]) == 4
+    run = Run(["train.py"], 0, log, {"paddle-begin": begin, "paddle-end": end}, {})
+    monkeypatch.setattr(command, "run", lambda *_, **__: run)
+    assert command.main(["--compare", "train.py"]) == 4
     shown = capsys.readouterr().err
-    assert "compared with PaddlePaddle's CPU: 1 operator, 9 calls; 1 operator with differ" in shown
+    assert "compared with PaddlePaddle's CPU: 1 operator, 9 calls; 1 with differ" in shown
     assert "relu (2 calls): result 0 differs by up to 1; at [1] it is -1.0 on the device" in shown
     assert "inputs float32 [2]; attributes True; seed 5\n    train.py:3\n" in shown

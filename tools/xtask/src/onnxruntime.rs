@@ -80,6 +80,8 @@ fn plugin() -> Result<PathBuf, Failure> {
 pub fn test(each: bool) -> Result<(), Failure> {
     let plugin = plugin()?;
     let venv = Venv::with("onnxruntime", REQUIREMENTS)?;
+    // It has the report on programs.
+    venv.put(&wheel::build(Wheel::Sdk, None)?)?;
     let releases = if each { RELEASES } else { &RELEASES[..1] };
     for (version, tests) in releases {
         let folder = release(&venv, version)?;

@@ -6,12 +6,11 @@ use std::path::PathBuf;
 use clap::Args;
 use serde_json::Value;
 
-use super::{chosen, environment, examples};
+use super::{chosen, environment, examples, wheels};
 use crate::docs;
 use crate::failure::{Failure, at};
 use crate::process::step;
 use crate::project;
-use crate::sdk::wheel::{self, Wheel};
 
 /// Options of `cargo xtask hidden`.
 #[derive(Args)]
@@ -29,14 +28,14 @@ pub fn run(options: &Options) -> Result<(), Failure> {
     let releases = chosen(options.paddle.as_deref())?;
     examples::build()?;
     let abi = abi()?;
-    let plugin = wheel::build(Wheel::Paddle, None)?;
+    let wheels = wheels()?;
     let script = project::path("plugins/paddle/demo/hidden.py");
     let results = project::cache("hidden.json");
     if results.exists() {
         fs::remove_file(&results).map_err(at(&results))?;
     }
     for release in releases {
-        let venv = environment(release, &plugin)?;
+        let venv = environment(release, &wheels)?;
         step(venv.python())
             .arg(&script)
             .arg("--layers")
@@ -47,7 +46,7 @@ pub fn run(options: &Options) -> Result<(), Failure> {
             .run()?;
     }
     if let Some(page) = &options.page {
-        let venv = environment(&releases[0], &plugin)?;
+        let venv = environment(&releases[0], &wheels)?;
         step(venv.python()).arg(&script).arg("--results").arg(&results).arg("--page").arg(page).run()?;
     }
     Ok(())

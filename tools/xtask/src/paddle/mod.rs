@@ -5,7 +5,7 @@ pub mod hidden;
 pub mod watch;
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::Args;
 
@@ -117,29 +117,34 @@ fn extract(version: &str) -> Result<PathBuf, Failure> {
 }
 
 /// Creates a virtual environment with a version of PaddlePaddle and the installed plugin.
-fn environment(release: &Release, plugin: &Path) -> Result<Venv, Failure> {
+fn environment(release: &Release, wheels: &[PathBuf]) -> Result<Venv, Failure> {
     let paddle = download(release.version)?;
     let paddle = paddle.to_string_lossy();
     let requirements: Vec<&str> =
         std::iter::once(&*paddle).chain(release.beside.iter().copied()).chain(["pytest>=8"]).collect();
     let venv = Venv::with(&format!("paddle-{}", release.version), &requirements)?;
-    venv.put(plugin)?;
+    wheels.iter().try_for_each(|wheel| venv.put(wheel))?;
     Ok(venv)
+}
+
+/// Builds what people install: the plugin, and the Python SDK, which has the report.
+fn wheels() -> Result<[PathBuf; 2], Failure> {
+    Ok([wheel::build(Wheel::Paddle, None)?, wheel::build(Wheel::Sdk, None)?])
 }
 
 /// Creates the virtual environment of the newest release, with the plugin.
 pub fn newest() -> Result<Venv, Failure> {
-    environment(&RELEASES[0], &wheel::build(Wheel::Paddle, None)?)
+    environment(&RELEASES[0], &wheels()?)
 }
 
 /// Runs the tests of the plugin inside the newest or inside each release. They load the example plugins too, which
 /// [`examples::build`] has built.
 pub fn test(each: bool) -> Result<(), Failure> {
-    let plugin = wheel::build(Wheel::Paddle, None)?;
+    let wheels = wheels()?;
     let releases = if each { RELEASES } else { &RELEASES[..1] };
-    test_onednn(&environment(&RELEASES[0], &plugin)?)?;
+    test_onednn(&environment(&RELEASES[0], &wheels)?)?;
     side_by_side::each(releases, |release| {
-        let venv = environment(release, &plugin)?;
+        let venv = environment(release, &wheels)?;
         venv.pytest()
             .env("TENON_EXAMPLES", examples::folder())
             .within(&project::path("plugins/paddle/tests"))
@@ -201,7 +206,7 @@ pub struct DemoOptions {
 /// Trains on the plugin's device and on PaddlePaddle's CPU.
 pub fn demo(options: &DemoOptions) -> Result<(), Failure> {
     let release = find(&options.paddle)?;
-    let venv = environment(release, &wheel::build(Wheel::Paddle, None)?)?;
+    let venv = environment(release, &wheels()?)?;
     step(venv.python()).arg(project::path("plugins/paddle/demo/train.py")).args(&options.rest).run()?;
     Ok(())
 }
@@ -226,10 +231,10 @@ pub struct CoverageOptions {
 /// Reports in each release which operators of common networks run on the device, and what the others cost.
 pub fn coverage(options: &CoverageOptions) -> Result<(), Failure> {
     let releases = chosen(options.paddle.as_deref())?;
-    let plugin = wheel::build(Wheel::Paddle, None)?;
+    let wheels = wheels()?;
     for release in releases {
         println!("PaddlePaddle {}", release.version);
-        let venv = environment(release, &plugin)?;
+        let venv = environment(release, &wheels)?;
         let script = project::path("plugins/paddle/demo/coverage.py");
         step(venv.python()).arg(script).args(&options.rest).run()?;
     }

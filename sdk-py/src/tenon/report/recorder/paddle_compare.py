@@ -1,7 +1,4 @@
-"""Compares each operator of a program with PaddlePaddle's CPU kernel, on copies of its inputs: `report --compare`.
-
-The recorder loads this file by its path, so it imports no other file of the package.
-"""
+"""Compares each operator of a program with PaddlePaddle's CPU kernel, on copies of its inputs."""
 
 from __future__ import annotations
 
@@ -22,19 +19,6 @@ RANDOM = {
 NOT_OPERATORS = ("_", "c_", "all_", "p_", "partial_", "barrier", "run_program", "share_", "copy_to", "memcpy")
 """Beginnings of the names of functions that compute nothing, or with other processes."""
 
-TOLERANCE = {"float64": 1e-8, "complex128": 1e-8, "float32": 1e-3, "complex64": 1e-3, "float16": 2e-2, "bfloat16": 8e-2}
-"""The difference that is allowed, relative to the largest element. Other types must be equal."""
-
-ROUNDING = {
-    "float64": 1e-14,
-    "complex128": 1e-14,
-    "float32": 1e-6,
-    "complex64": 1e-6,
-    "float16": 4e-3,
-    "bfloat16": 3e-2,
-}
-"""The same relative to the largest element of the inputs: a sum of large numbers may be close to 0."""
-
 LONGEST = 200
 """Characters of the attributes that are kept."""
 
@@ -45,6 +29,7 @@ class Comparison:
     def __init__(
         self,
         paddle: types.ModuleType,
+        arrays: types.ModuleType,
         tell: Callable[[dict[str, Any]], None],
         pause: Callable[[bool], None],
     ) -> None:
@@ -52,10 +37,12 @@ class Comparison:
 
         Args:
             paddle: The module.
+            arrays: The module of this folder.
             tell: Called with the first difference of each operator.
             pause: Called with True before, and with False after work that is not the program's.
         """
         self.paddle = paddle
+        self.arrays = arrays
         self.tell = tell
         self.pause = pause
         self.is_busy = False
@@ -147,7 +134,7 @@ class Comparison:
             leaves: list[Any] = []
             args, options = self.leaves(copies, place, iter(inputs), leaves)
             results = [one for one in self.tensors(operator(*args, **options)) if not one.stop_gradient]
-            if not results or any(describe(one)[0] not in TOLERANCE for one in results):
+            if not results or any(describe(one)[0] not in self.arrays.TOLERANCE for one in results):
                 return
             given = [self.random(one, number, place) for number, one in enumerate(results)]
             gradients.append(self.paddle.grad(results, leaves, grad_outputs=given, allow_unused=True))
@@ -190,30 +177,14 @@ class Comparison:
 
     def differ(self, one: Any, other: Any) -> dict[str, Any] | None:
         """Returns in what a tensor differs from that of the CPU."""
-        import numpy as np
-
         if not (one._is_initialized() and other._is_initialized()):
             return None
         if describe(one) != describe(other):
             return {"device": describe(one), "cpu": describe(other), "index": None, "largest": None}
-        kind = describe(one)[0]
-        first, second = self.values(one), self.values(other)
-        if kind in TOLERANCE:
-            allowed = TOLERANCE[kind] * self.largest(other) + ROUNDING[kind] * self.scale
-            bad = ~np.isclose(first, second, rtol=0.0, atol=allowed, equal_nan=True)
-        else:
-            bad = first != second
-        if not bad.any():
-            return None
-        with np.errstate(all="ignore"):
-            distance = np.abs(first.astype("complex128") - second.astype("complex128"))
-        index = tuple(int(number) for number in np.argwhere(bad)[0])
-        return {
-            "device": str(first[index]),
-            "cpu": str(second[index]),
-            "index": list(index),
-            "largest": float(distance[bad].max()),
-        }
+        found: dict[str, Any] | None = self.arrays.difference(
+            self.values(one), self.values(other), describe(one)[0], self.scale
+        )
+        return found
 
     def to_json(self) -> dict[str, Any]:
         """Returns what was compared."""
@@ -261,12 +232,10 @@ class Comparison:
 
     def largest(self, tensor: Any) -> float:
         """Returns the size of the largest finite element of a tensor."""
-        import numpy as np
-
-        if not tensor._is_initialized() or describe(tensor)[0] not in TOLERANCE:
+        if not tensor._is_initialized():
             return 0.0
-        values = np.abs(self.values(tensor))
-        return float(np.max(values, where=np.isfinite(values), initial=0.0))
+        found: float = self.arrays.largest(self.values(tensor), describe(tensor)[0])
+        return found
 
     def aside(self, name: str) -> Aside:
         """Returns the context in which PaddlePaddle is used for the comparison."""

@@ -1,16 +1,13 @@
-"""The report: what a run means, in order of cost, with advice."""
+"""What a run on PaddlePaddle means, in order of cost, with advice."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from tenon.paddle.log import Total, Where
-from tenon.paddle.run import Run
-
-SCHEMA = 1
-"""The version of the JSON form. It changes when a field is removed or means something else."""
+from tenon.report.comparison import Comparison, Difference, pairs
+from tenon.report.figures import Total, Where, milliseconds, of_total, of_where
+from tenon.report.run import Run
 
 OFTEN = 10
 """Reads of one line from which the report advises against them."""
@@ -34,11 +31,6 @@ class Fallback:
     """The lines that called it, and how often, most often first."""
     advice: str
 
-    @property
-    def bytes(self) -> int:
-        """The bytes copied to the host and back."""
-        return self.total.to_host + self.total.to_device
-
 
 @dataclass
 class Read:
@@ -59,45 +51,20 @@ class Compiled:
 
 
 @dataclass
-class Difference:
+class OperatorDifference(Difference):
     """The first result of an operator that differs from PaddlePaddle's CPU."""
 
-    operator: str
     calls: int
     """Calls that differ."""
     where: Where | None
-    output: int
-    """The number of the result."""
-    index: list[int] | None
-    """The first element that differs; None if the types or shapes do."""
-    device: Any
-    """The element, or the type and the shape."""
-    cpu: Any
-    largest: float | None
-    """The largest difference of an element."""
-    inputs: list[tuple[str, list[int]]]
-    attributes: str
     seed: int
 
 
 @dataclass
-class Comparison:
-    """The outcome of the comparison with PaddlePaddle's CPU."""
-
-    operators: int
-    calls: int
-    differences: list[Difference]
-    failed: dict[str, str]
-    """Operators that could not be compared, and why."""
-
-
-@dataclass
 class Report:
-    """Where a program ran."""
+    """Where the operators of a program ran."""
 
-    command: Sequence[str]
-    status: int
-    paddle: str
+    version: str
     device: str | None
     """The custom device that the program used; None if it used none."""
     devices: list[str]
@@ -112,7 +79,7 @@ class Report:
     compiled: list[Compiled] = field(default_factory=list)
     inputs: Total = field(default_factory=Total)
     others: Total = field(default_factory=Total)
-    comparison: Comparison | None = None
+    comparison: Comparison[OperatorDifference] | None = None
     first: Fallback | None = None
     """The fallback that came first, with its line only."""
 
@@ -120,6 +87,11 @@ class Report:
     def is_complete(self) -> bool:
         """Whether the process reached its end, where the calls of operators are counted."""
         return self.seconds is not None
+
+    @property
+    def differs(self) -> bool:
+        """Whether a comparison has found a difference."""
+        return self.comparison is not None and bool(self.comparison.differences)
 
     @property
     def fallback_total(self) -> Total:
@@ -136,10 +108,7 @@ class Report:
         """Returns the report as JSON, as the guide describes it."""
         total = self.fallback_total
         return {
-            "schema": SCHEMA,
-            "command": list(self.command),
-            "exit_status": self.status,
-            "paddle": self.paddle,
+            "version": self.version,
             "device": self.device,
             "devices": self.devices,
             "complete": self.is_complete,
@@ -149,8 +118,8 @@ class Report:
                 "native_calls": sum(self.native.values()),
                 "fallback_operators": len({row.operator for row in self.fallbacks}),
                 "fallback_calls": total.calls,
-                "fallback_milliseconds": milliseconds(total),
-                "fallback_bytes": total.to_host + total.to_device,
+                "fallback_milliseconds": milliseconds(total.seconds),
+                "fallback_bytes": total.bytes,
             },
             "native": [{"operator": name, "calls": calls} for name, calls in self.native.items()],
             "fallbacks": [
@@ -173,29 +142,7 @@ class Report:
         }
 
 
-def milliseconds(total: Total) -> float:
-    """Returns the milliseconds of a total, to the microsecond that the log has."""
-    return round(total.seconds * 1e3, 3)
-
-
-def of_total(total: Total) -> dict[str, Any]:
-    """Returns a total as JSON."""
-    return {
-        "calls": total.calls,
-        "milliseconds": milliseconds(total),
-        "bytes_to_host": total.to_host,
-        "bytes_to_device": total.to_device,
-    }
-
-
-def of_where(where: Where | None) -> dict[str, Any]:
-    """Returns a line of the program as JSON."""
-    if where is None:
-        return {"file": None, "line": None, "function": None}
-    return {"file": where.file, "line": where.line, "function": where.function}
-
-
-def of_comparison(comparison: Comparison | None) -> dict[str, Any] | None:
+def of_comparison(comparison: Comparison[OperatorDifference] | None) -> dict[str, Any] | None:
     """Returns a comparison as JSON."""
     if comparison is None:
         return None
@@ -206,36 +153,36 @@ def of_comparison(comparison: Comparison | None) -> dict[str, Any] | None:
     return {**vars(comparison), "differences": differences}
 
 
-def compared(run: Run) -> Comparison | None:
+def compared(run: Run, found: dict[str, Any] | None) -> Comparison[OperatorDifference] | None:
     """Returns what was compared, if anything was."""
-    found = (run.end or {}).get("comparison")
     if found is None and not run.log.differences:
         return None
     found = found or {"compared": {}, "differing": {}, "failed": {}}
     differences = []
     for content in run.log.differences:
-        where = None if content["where"] is None else Where(*content["where"])
-        calls = found["differing"].get(content["operator"], 1)
-        differences.append(Difference(**{**content, "where": where, "calls": calls}))
+        row = {**content, "where": None if content["where"] is None else Where(*content["where"])}
+        row["calls"] = found["differing"].get(row["operator"], 1)
+        row["inputs"] = pairs(row["inputs"])
+        differences.append(OperatorDifference(**row))
     return Comparison(len(found["compared"]), sum(found["compared"].values()), differences, found["failed"])
 
 
-def build(run: Run) -> Report:
-    """Makes the report of a run that has imported PaddlePaddle."""
-    begin, end, log = run.begin or {}, run.end or {}, run.log
+def build(run: Run) -> Report | None:
+    """Makes the report on PaddlePaddle, if the program has imported it and it has a custom device."""
+    begin, end, log = run.facts.get("paddle-begin"), run.facts.get("paddle-end", {}), run.log
+    if begin is None or not begin["devices"]:
+        return None
     device = end.get("device")
     if device is None or device.partition(":")[0] not in begin["devices"]:
         device = next(iter(sorted(log.devices)), None)
     report = Report(
-        command=run.command,
-        status=run.status,
-        paddle=begin["paddle"],
+        version=begin["paddle"],
         device=device,
         devices=begin["devices"],
         seconds=end.get("seconds"),
         inputs=log.inputs,
         others=log.others,
-        comparison=compared(run),
+        comparison=compared(run, end.get("comparison")),
     )
     kernels: dict[str, dict[str, list[str]]] = begin["kernels"]
     kind = "" if device is None else device.partition(":")[0]

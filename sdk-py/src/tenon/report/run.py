@@ -17,13 +17,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tenon.paddle.log import SEVERITIES, VMODULE, Log
+from tenon.report.onnxruntime.profile import Profile
+from tenon.report.paddle.log import SEVERITIES, VMODULE, Log
 
-RECORDER = Path(__file__).with_name("recorder.py")
+RECORDER = Path(__file__).parent / "recorder" / "program.py"
 
 
 class Refused(Exception):
     """The program cannot be reported on. The message is for the user."""
+
+    def __init__(self, reason: str, status: int = 2) -> None:
+        super().__init__(reason)
+        self.status = status
+        """The exit status of the command."""
 
 
 @dataclass
@@ -35,10 +41,11 @@ class Run:
     status: int
     """As a shell has it: 128 and the signal for a program that a signal has ended."""
     log: Log
-    begin: dict[str, Any] | None
-    """The recorder's notes of the moment when the program had imported PaddlePaddle."""
-    end: dict[str, Any] | None
-    """The recorder's notes at the end. None if the process ended at once, as with `os._exit` or a signal."""
+    facts: dict[str, Any]
+    """The notes of the recorder, by name. Those of the end are missing if the process ended at once, as with `os._exit`
+    or a signal."""
+    profiles: dict[int, Profile]
+    """The profiles of ONNX Runtime's sessions, by their numbers."""
 
 
 def run(
@@ -46,22 +53,25 @@ def run(
     arguments: Sequence[str] = (),
     device: str | None = None,
     *,
+    provider: str | None = None,
     compare: bool = False,
     stdout: Any = None,
     environment: Mapping[str, str] | None = None,
 ) -> Run:
-    """Runs a script, and records which operators fall back.
+    """Runs a script, and records where its operators run.
 
     Args:
         script: The path of the script.
         arguments: Its arguments.
-        device: The device to set before the script gets PaddlePaddle; None leaves that to the script.
-        compare: Whether each operator is compared with PaddlePaddle's CPU.
+        device: The device of PaddlePaddle to set before the script gets it; None leaves that to the script.
+        provider: The library of an execution provider that each session of ONNX Runtime gets; None leaves that to the
+            script.
+        compare: Whether each operator is compared with the host's CPU.
         stdout: As for `subprocess.Popen`.
         environment: The environment of the script.
 
     Raises:
-        Refused: There is no such script, or no custom device, or the script does not import PaddlePaddle.
+        Refused: There is no such script, no such device, or no such provider.
     """
     if not os.path.isfile(script):
         raise Refused(f"there is no file {script!r}")
@@ -77,6 +87,7 @@ def run(
             "key": key,
             "folder": folder,
             "device": device,
+            "provider": None if provider is None else os.path.abspath(provider),
             "compare": compare,
             "vmodule": VMODULE,
             "stderr": errors,
@@ -93,11 +104,23 @@ def run(
         finally:
             os.close(reader)
             os.close(errors)
-        facts = {path.stem: json.loads(path.read_text()) for path in Path(folder).glob("*.json")}
+        notes = Path(folder).glob("*.json")
+        facts = {path.stem: json.loads(path.read_text()) for path in notes}
+        profiles = read_profiles(Path(folder), facts.get("onnxruntime", {}).get("sessions", []))
     if "refused" in facts:
         raise Refused(facts["refused"]["reason"])
     status = 128 - status if status < 0 else status
-    return Run([script, *arguments], status, log, facts.get("begin"), facts.get("end"))
+    return Run([script, *arguments], status, log, facts, profiles)
+
+
+def read_profiles(folder: Path, sessions: Sequence[dict[str, Any]]) -> dict[int, Profile]:
+    """Returns the profiles that the sessions of a program have left, by their numbers."""
+    profiles = {}
+    for path in folder.glob("profiles/*.json"):
+        number = int(path.name.partition("_")[0])
+        with path.open(encoding="utf-8", errors="replace") as lines:
+            profiles[number] = Profile.read(lines, sessions[number]["mark"])
+    return profiles
 
 
 @contextmanager

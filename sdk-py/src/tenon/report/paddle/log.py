@@ -10,7 +10,9 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
+
+from tenon.report.figures import Total, Where
 
 VMODULE = "kernel_factory=3,data_transform=3,memcpy=4,backward_api*=6"
 """The files of PaddlePaddle that log, and their levels."""
@@ -34,24 +36,6 @@ LARGE = 65536
 LATENCY = 50e-6
 """The time of a copy without its bytes, in seconds."""
 DAY = 86400.0
-
-
-class Where(NamedTuple):
-    """A line of the program."""
-
-    file: str
-    line: int
-    function: str
-
-
-@dataclass
-class Total:
-    """The totals of one place: calls, seconds, and bytes."""
-
-    calls: int = 0
-    seconds: float = 0.0
-    to_host: int = 0
-    to_device: int = 0
 
 
 @dataclass

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 
 import pytest
-from tenon.paddle.log import Log, Total, Where, since_midnight
+
+from tenon.report.figures import Total, Where
+from tenon.report.paddle.log import Log, since_midnight
 
 KEY = "\x1ftenon-report-0123456789ab"
 PLACE = "Place(npu:0)"
@@ -23,16 +25,12 @@ def missing(kernel: str, time: str = "10:00:00.000000", thread: int = 7) -> str:
     return line("kernel_factory", text, time, thread)
 
 
-def copy(
-    size: int, to_host: bool, time: str = "10:00:00.000000", thread: int = 7, moves: bool = True
-) -> str:
+def copy(size: int, to_host: bool, time: str = "10:00:00.000000", thread: int = 7, moves: bool = True) -> str:
     """Returns the lines for a copy, of an operator or not."""
     ends = (PLACE, "Place(cpu)") if to_host else ("Place(cpu)", PLACE)
     moving = f"DeviceTransform in, src_place {ends[0]} dst_place: {ends[1]}"
     copied = f"memory::Copy {size} Bytes from {ends[0]} to {ends[1]}, stream=0"
-    return (line("data_transform", moving, time, thread) if moves else "") + line(
-        "memcpy", copied, time, thread
-    )
+    return (line("data_transform", moving, time, thread) if moves else "") + line("memcpy", copied, time, thread)
 
 
 def note(kind: str, **content: object) -> str:
@@ -157,9 +155,7 @@ def test_lines_below_the_severity_are_hidden() -> None:
 
 def test_kernels_of_a_backward_pass_are_counted_where_they_run() -> None:
     one_line = 'relu_grad kernel: {"input":["npu, NCHW, float32"],"output":[],"attribute":[]}'
-    backends = [
-        f"\tbackend: {backend},  layout: NCHW,  dtype: float32\n" for backend in ("npu", "CPU")
-    ]
+    backends = [f"\tbackend: {backend},  layout: NCHW,  dtype: float32\n" for backend in ("npu", "CPU")]
     log = Log(KEY)
     shown = log.feed(line("backward_api", one_line))
     for first, second in (backends, backends, backends[::-1]):
