@@ -63,6 +63,14 @@ pub enum Error {
     /// The libraries of the host cannot be loaded.
     #[error("--host: {0}")]
     Host(#[from] tenon_loader::PaddleError),
+    /// A Python cannot run the cases for providers.
+    #[error("`{}` cannot run the cases: {reason}", python.display())]
+    Python {
+        /// The Python.
+        python: PathBuf,
+        /// The problem.
+        reason: String,
+    },
     /// The plugin could not be started.
     #[error("the plugin was loaded, but did not start: {message}{output}")]
     Start {

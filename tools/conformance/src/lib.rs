@@ -1,4 +1,4 @@
-//! Tests any device plugin against the spec's contract.
+//! Tests any device plugin against the spec's contract, and any execution provider of ONNX Runtime against what it promises.
 //!
 //! The crate contains the cases, the processes that run them, and the reports. `tenon-loader` loads the plugin and finds
 //! its release; the command line, `tenon check`, is in `tenon-cli`.
@@ -29,6 +29,7 @@ mod output;
 mod plugin_under_test;
 mod process;
 mod protocol;
+mod provider;
 pub mod report;
 mod runner;
 mod source;
@@ -42,6 +43,7 @@ pub use options::{Options, SERVE};
 pub use outcome::{CaseResult, Counts, FunctionRow, Outcome, Presence};
 pub use plugin_under_test::PluginUnderTest;
 pub use protocol::{Ending, PluginInfo};
+pub use provider::{Program, Provider, ProviderCase, ProviderCases, ProviderOutcome, run as run_provider};
 pub use runner::{Progress, run};
 pub use source::Source;
 pub use tenon_loader::PaddleLibraries;

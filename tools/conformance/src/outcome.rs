@@ -8,6 +8,7 @@ use crate::case::{Case, Level};
 use crate::cause::{self, Cause};
 use crate::options::Options;
 use crate::protocol::{Ending, PluginInfo};
+use crate::provider::ProviderCase;
 use crate::source::Source;
 
 /// The result of a run.
@@ -89,7 +90,7 @@ pub struct CaseResult {
     pub id: String,
     /// Its level.
     pub level: Level,
-    /// The functions that it is about, by name.
+    /// The functions that it is about, by name; none for a provider.
     pub functions: Vec<&'static str>,
     /// The promise.
     pub promise: String,
@@ -134,6 +135,30 @@ impl CaseResult {
             promise: case.promise.to_string(),
             source: case.source.text(),
             ending,
+            output,
+            micros,
+        }
+    }
+}
+
+impl CaseResult {
+    /// Returns the result of a case for providers, which are about no functions of the device table.
+    pub(crate) fn of_provider(
+        case: &ProviderCase,
+        ending: Ending,
+        micros: u64,
+        output: Option<String>,
+    ) -> Self {
+        Self {
+            id: case.name.clone(),
+            level: case.level,
+            functions: Vec::new(),
+            promise: case.promise.clone(),
+            source: case.source.clone(),
+            ending,
+            blamed: Vec::new(),
+            failing: Vec::new(),
+            follows: None,
             output,
             micros,
         }

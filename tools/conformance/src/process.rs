@@ -3,16 +3,16 @@
 use std::io::{BufRead, BufReader, Read, Write};
 use std::mem::MaybeUninit;
 use std::os::unix::process::CommandExt as _;
-use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use tenon::support::Mutex;
 
 use crate::Error;
-use crate::options::SERVE;
-use crate::protocol::{Reply, Request};
 use crate::supervisor;
 
 /// Amount of a plugin's output that is kept until its process ends.
@@ -21,10 +21,10 @@ const OUTPUT_KEPT: usize = 1 << 18;
 /// Time that the supervisor has to end all programs of a plugin.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// A child that runs cases: their supervisor.
-pub(crate) struct Process {
+/// A child that runs cases, or their supervisor. `R` are its replies, each a line of JSON on its standard output.
+pub(crate) struct Process<R> {
     child: Child,
-    replies: Receiver<Reply>,
+    replies: Receiver<R>,
     printed: Arc<Mutex<Vec<u8>>>,
     /// True once the process has been waited for: its number may be another's from then on.
     is_collected: bool,
@@ -32,17 +32,18 @@ pub(crate) struct Process {
     listener: Receiver<()>,
 }
 
-impl Process {
-    pub(crate) fn start(program: PathBuf, request: &Request) -> Result<Self, Error> {
-        let spawned = Command::new(&program)
-            .arg(SERVE)
+impl<R: DeserializeOwned + Send + 'static> Process<R> {
+    /// Starts a command, which reads the request as a line of JSON.
+    pub(crate) fn start(command: &mut Command, request: &impl Serialize) -> Result<Self, Error> {
+        let spawned = command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             // Ctrl-C on the terminal ends this process alone; the supervisor ends the others then.
             .process_group(0)
             .spawn();
-        let mut child = spawned.map_err(|source| Error::Spawn { program: program.clone(), source })?;
+        let mut child =
+            spawned.map_err(|source| Error::Spawn { program: command.get_program().into(), source })?;
         let mut line =
             serde_json::to_string(request).map_err(|error| Error::Protocol { reason: error.to_string() })?;
         line.push('\n');
@@ -75,7 +76,9 @@ impl Process {
         }
         Ok(process)
     }
+}
 
+impl<R> Process<R> {
     /// Ends the process and all programs that the plugin started, and collects the process.
     fn kill(&mut self) {
         if self.is_collected {
@@ -119,7 +122,7 @@ impl Process {
     }
 
     /// Returns the next reply. Also returns when the process has ended, even if another process has its standard output.
-    pub(crate) fn reply(&mut self, timeout: Duration) -> Result<Reply, RecvTimeoutError> {
+    pub(crate) fn reply(&mut self, timeout: Duration) -> Result<R, RecvTimeoutError> {
         const SLICE: Duration = Duration::from_millis(100);
         let start = Instant::now();
         loop {
@@ -135,13 +138,10 @@ impl Process {
         }
     }
 
-    /// Ends the process by a signal to which it answers with the function that was called last.
-    pub(crate) fn abort(&mut self) -> Option<(String, bool)> {
+    /// Ends the process by a signal to which it may answer with a last reply.
+    pub(crate) fn abort(&mut self) -> Option<R> {
         self.signal(supervisor::ABORT);
-        match self.replies.recv_timeout(Duration::from_secs(1)) {
-            Ok(Reply::Dying { function, reached }) => Some((function, reached)),
-            _ => None,
-        }
+        self.replies.recv_timeout(Duration::from_secs(1)).ok()
     }
 
     /// Returns the end of the process, such as a signal, and whether it was a success.
@@ -164,7 +164,7 @@ impl Process {
     }
 }
 
-impl Drop for Process {
+impl<R> Drop for Process<R> {
     fn drop(&mut self) {
         self.kill();
     }

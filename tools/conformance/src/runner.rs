@@ -1,12 +1,13 @@
 //! Runs cases in separate processes, so that a crash or a hang costs one case.
 
+use std::process::Command;
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::Instant;
 
 use crate::Error;
 use crate::case::{Case, Place};
 use crate::child;
-use crate::options::Options;
+use crate::options::{Options, SERVE};
 use crate::outcome::{CaseResult, Outcome};
 use crate::output;
 use crate::plugin_under_test::{Launch, PluginUnderTest};
@@ -112,7 +113,7 @@ impl Run<'_> {
         };
         match &self.options.program {
             Some(program) => {
-                let mut process = Process::start(program.clone(), &request)?;
+                let mut process = Process::start(Command::new(program).arg(SERVE), &request)?;
                 self.listen(batch, &mut process)
             }
             None => self.here(batch, &request),
@@ -157,7 +158,7 @@ impl Run<'_> {
         if self.source.has_host() { Error::HostLacks { symbol } } else { Error::NeedsHost { symbol } }
     }
 
-    fn listen(&mut self, batch: &[&Case], process: &mut Process) -> Result<(), Error> {
+    fn listen(&mut self, batch: &[&Case], process: &mut Process<Reply>) -> Result<(), Error> {
         let before = self.results.len();
         let mut running = Instant::now();
         let (mut dying, mut exiting) = (None, false);
@@ -183,7 +184,10 @@ impl Run<'_> {
                     continue;
                 }
                 Err(RecvTimeoutError::Timeout) => {
-                    dying = process.abort();
+                    dying = match process.abort() {
+                        Some(Reply::Dying { function, reached }) => Some((function, reached)),
+                        _ => None,
+                    };
                     (format!("did not end within {:?}", self.options.timeout), false)
                 }
                 Err(RecvTimeoutError::Disconnected) => process.ending(),

@@ -1,4 +1,6 @@
-//! `tenon check`: tests a plugin against the contract of the spec.
+//! `tenon check`: tests a plugin against the contract of the spec, or a provider against what ONNX Runtime expects.
+
+mod provider;
 
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
@@ -7,7 +9,7 @@ use std::time::Duration;
 
 use clap::Args;
 use tenon_conformance::report::{self, Style};
-use tenon_conformance::{Error, Level, Outcome, PaddleLibraries, Source};
+use tenon_conformance::{CaseResult, Error, Level, PaddleLibraries, Progress, Source};
 
 use crate::Answer;
 
@@ -22,6 +24,9 @@ is `not tested`: only what was tested is named as failed.
 Functions of PaddlePaddle that the plugin calls may be missing until a case reaches one; data, such
 as vtables, may not. With --host their libraries are loaded first.
 
+A library that exports `CreateEpFactories` is an execution provider of ONNX Runtime: its cases run
+in the ONNX Runtime of --onnxruntime. What the provider does not take is skipped.
+
 Each group of cases runs in a process of its own, which is started again after a failure. A crash
 is one failed case, and so is a hang, after --timeout.
 
@@ -33,16 +38,18 @@ Examples:
   tenon check ./libmy_npu.so --filter order.rerecord --in-process    # under a debugger
   tenon check ./libold.so --release 3.1          # for a plugin that does not tell its release
   tenon check ./libnpu.so --host python3         # for a plugin with kernels in C++
-  tenon check --builtin cpu --level good --junit report.xml";
+  tenon check --builtin cpu --level good --junit report.xml
+  tenon check ./libmy_ep.so --onnxruntime venv/bin/python";
 
-/// Tests a device plugin against the contract of the spec.
+/// Tests a device plugin or an execution provider.
 ///
-/// The plugin is a shared library that exports `InitPlugin`, as PaddlePaddle loads them, built for any release from 2.6
-/// to 3.3, or a manifest that names one. It does not need the plugin's source.
+/// A plugin is a shared library that exports `InitPlugin`, as PaddlePaddle loads them, built for any release from 2.6 to
+/// 3.3, or a manifest that names one. It is tested against the contract of the spec. An execution provider of ONNX Runtime
+/// exports `CreateEpFactories`. The source of neither is needed.
 #[derive(Debug, Args)]
 #[command(after_help = AFTER)]
 pub struct Options {
-    /// The plugin: a library, or a manifest
+    /// The plugin or the provider: a library, or a manifest
     #[arg(value_name = "PLUGIN", required_unless_present_any = ["builtin", "list"])]
     plugin: Option<PathBuf>,
 
@@ -58,6 +65,11 @@ pub struct Options {
     /// kernels in C++
     #[arg(long, value_name = "PYTHON", requires = "plugin")]
     host: Option<PathBuf>,
+
+    /// Test an execution provider in the ONNX Runtime of this Python; for a library that is no plugin, `python3` if not
+    /// given
+    #[arg(long, value_name = "PYTHON", conflicts_with_all = ["builtin", "release", "host", "fallbacks", "in_process"])]
+    onnxruntime: Option<PathBuf>,
 
     /// The strictness of the tests
     #[arg(long, value_name = "LEVEL", value_enum, default_value = "promised")]
@@ -109,6 +121,9 @@ fn seconds(text: &str) -> Result<Duration, String> {
 pub fn run(options: &Options) -> Result<Answer, Error> {
     let style = Style::of(&std::io::stdout());
     let wanted = options.wanted();
+    if let Some(python) = provider::python(options) {
+        return provider::run(options, &wanted, &python, style);
+    }
     if options.list {
         let cases = tenon_conformance::chosen(&wanted)?;
         return Ok(Answer::done(if options.json {
@@ -117,19 +132,16 @@ pub fn run(options: &Options) -> Result<Answer, Error> {
             report::list(&cases, style)
         }));
     }
-    let outcome = hold(&options.source()?, &wanted)?;
-    if let Some(path) = &options.junit {
-        std::fs::write(path, report::junit(&outcome))
-            .map_err(|source| Error::Write { path: path.clone(), source })?;
-    }
-    let failed = outcome.counts().failed;
+    let source = options.source()?;
+    let outcome = watched(|progress| tenon_conformance::run(&source, &wanted, progress))?;
+    options.write_junit(&outcome.plugin.name, &outcome.cases, outcome.milliseconds)?;
     Ok(Answer {
         text: if options.json {
             report::json(&outcome)
         } else {
             report::table(&outcome, style, options.verbose)
         },
-        code: ExitCode::from(u8::from(failed > 0)),
+        code: ExitCode::from(u8::from(outcome.counts().failed > 0)),
     })
 }
 
@@ -152,15 +164,22 @@ impl Options {
             program: program.filter(|_| !self.in_process),
         }
     }
+
+    /// Writes the cases to the file that is wanted, if any.
+    fn write_junit(&self, name: &str, cases: &[CaseResult], milliseconds: u64) -> Result<(), Error> {
+        let Some(path) = &self.junit else { return Ok(()) };
+        std::fs::write(path, report::junit(name, cases, milliseconds))
+            .map_err(|source| Error::Write { path: path.clone(), source })
+    }
 }
 
-/// Runs the cases, with a progress bar on a terminal.
-fn hold(source: &Source, options: &tenon_conformance::Options) -> Result<Outcome, Error> {
+/// Runs cases, with a progress bar on a terminal.
+fn watched<O>(run: impl FnOnce(&mut dyn FnMut(Progress<'_>)) -> Result<O, Error>) -> Result<O, Error> {
     let mut terminal = std::io::stderr();
     if !terminal.is_terminal() {
-        return tenon_conformance::run(source, options, &mut |_| {});
+        return run(&mut |_| {});
     }
-    let outcome = tenon_conformance::run(source, options, &mut |progress| {
+    let outcome = run(&mut |progress| {
         // A terminal that cannot show the bar does not stop the run.
         let _ = write!(terminal, "\r\x1b[2K{}", report::bar(progress));
         let _ = terminal.flush();

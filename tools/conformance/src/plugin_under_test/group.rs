@@ -4,6 +4,7 @@
 //! their own.
 
 use std::path::PathBuf;
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
@@ -13,6 +14,7 @@ use tenon::support::Mutex;
 
 use super::{GuardedBuffer, PluginUnderTest, address, patience, status_text};
 use crate::case::{Stop, Verdict, blame, failed, skipped};
+use crate::options::SERVE;
 use crate::process::Process;
 use crate::protocol::{Ending, Reply, Request};
 use crate::source::Source;
@@ -79,10 +81,11 @@ impl PluginUnderTest {
                 timeout: u64::try_from(patience().as_millis() * 2).unwrap_or(u64::MAX),
                 role: Some(role(rank)),
             };
-            Process::start(program.clone(), &request).or_else(|error| failed(error.to_string()))
+            Process::start(Command::new(program).arg(SERVE), &request)
+                .or_else(|error| failed(error.to_string()))
         };
         // The others end with these objects.
-        let mut others = (1..size).map(start).collect::<Verdict<Vec<Process>>>()?;
+        let mut others = (1..size).map(start).collect::<Verdict<Vec<Process<Reply>>>>()?;
         let own = self.as_member(&role(0), body);
         // If this one has failed, the others may wait for it in vain.
         let limit = if own.is_ok() { patience() } else { patience() / 4 };
@@ -161,7 +164,7 @@ impl PluginUnderTest {
 }
 
 /// Returns how the case ended in another process.
-fn ending(process: &mut Process, deadline: Instant) -> Ending {
+fn ending(process: &mut Process<Reply>, deadline: Instant) -> Ending {
     let mut last = "the process ended without a word".to_owned();
     loop {
         let left = deadline.saturating_duration_since(Instant::now()).max(Duration::from_millis(1));

@@ -2,17 +2,10 @@
 
 use serde::Serialize;
 
-use crate::Outcome;
-
-/// Returns the outcome as JSON, with its fields as they are.
-pub fn json(outcome: &Outcome) -> String {
-    pretty(outcome)
-}
-
-/// Writes a value as JSON on separate lines.
-pub(super) fn pretty(value: &impl Serialize) -> String {
+/// Returns an outcome as JSON on separate lines, with its fields as they are.
+pub fn json(outcome: &impl Serialize) -> String {
     // Serialising it cannot fail: no map with keys that are not text, no number that is none.
-    let mut text = serde_json::to_string_pretty(value).unwrap_or_default();
+    let mut text = serde_json::to_string_pretty(outcome).unwrap_or_default();
     text.push('\n');
     text
 }

@@ -4,17 +4,17 @@ use std::time::Duration;
 
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 
-use crate::{CaseResult, Ending, Outcome};
+use crate::{CaseResult, Ending};
 
-/// Returns the cases as JUnit XML.
+/// Returns the cases of a plugin as JUnit XML.
 ///
 /// # Panics
 /// Never: writing to memory does not fail.
 #[must_use]
-pub fn junit(outcome: &Outcome) -> String {
-    let mut report = Report::new(&*outcome.plugin.name);
-    report.set_time(Duration::from_millis(outcome.milliseconds));
-    for group in outcome.cases.chunk_by(|first, second| group_of(first) == group_of(second)) {
+pub fn junit(plugin: &str, cases: &[CaseResult], milliseconds: u64) -> String {
+    let mut report = Report::new(plugin);
+    report.set_time(Duration::from_millis(milliseconds));
+    for group in cases.chunk_by(|first, second| group_of(first) == group_of(second)) {
         let mut suite = TestSuite::new(group_of(&group[0]));
         suite.set_time(Duration::from_micros(group.iter().map(|case| case.micros).sum()));
         suite.add_test_cases(group.iter().map(test_case));

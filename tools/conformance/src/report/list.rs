@@ -41,5 +41,5 @@ pub fn list_json(cases: &[&Case]) -> String {
             source: case.source.text(),
         })
         .collect();
-    super::json::pretty(&entries)
+    super::json(&entries)
 }

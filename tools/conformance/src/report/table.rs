@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::Style;
-use crate::{Cause, Counts, Ending, FunctionRow, Outcome, Presence, Progress};
+use crate::{CaseResult, Cause, Counts, Ending, FunctionRow, Outcome, Presence, Progress};
 
 /// Returns the table of functions, a summary, and each failure in full.
 pub fn table(outcome: &Outcome, style: Style, verbose: bool) -> String {
@@ -22,7 +22,7 @@ pub fn table(outcome: &Outcome, style: Style, verbose: bool) -> String {
         left_out(&mut text, outcome, style);
     }
     if verbose {
-        skips(&mut text, outcome);
+        skips(&mut text, &outcome.cases);
     }
     for cause in &outcome.causes {
         failure(&mut text, outcome, cause, style, verbose);
@@ -127,8 +127,9 @@ fn wrapped(text: &mut String, names: &[&str], style: Style) {
     let _ = writeln!(text, "  {}", style.faint(line.trim_end()));
 }
 
-fn skips(text: &mut String, outcome: &Outcome) {
-    let skipped = outcome.cases.iter().filter_map(|case| match &case.ending {
+/// Writes why cases were skipped.
+pub(super) fn skips(text: &mut String, cases: &[CaseResult]) {
+    let skipped = cases.iter().filter_map(|case| match &case.ending {
         Ending::Skipped(reason) => Some((case, reason)),
         _ => None,
     });
@@ -146,12 +147,7 @@ fn failure(text: &mut String, outcome: &Outcome, cause: &Cause, style: Style, ve
     else {
         return;
     };
-    let _ = writeln!(text, "\n{} {}", style.bad("FAILED"), style.strong(&case.id));
-    let _ = writeln!(text, "  seen:     {}", cause.message);
-    let _ = writeln!(text, "  promised: {} ({}, level `{}`)", case.promise, case.source, case.level.name());
-    if let Some(output) = &case.output {
-        let _ = writeln!(text, "  printed:  {}", output.replace('\n', "\n  "));
-    }
+    broken(text, case, &cause.message, style);
     let level = case.level.name();
     let fallbacks = if outcome.fallbacks { " --fallbacks" } else { "" };
     let _ = writeln!(
@@ -169,10 +165,21 @@ fn failure(text: &mut String, outcome: &Outcome, cause: &Cause, style: Style, ve
     }
 }
 
+/// Writes what was seen in a case that failed, and what was promised.
+pub(super) fn broken(text: &mut String, case: &CaseResult, message: &str, style: Style) {
+    let _ = writeln!(text, "\n{} {}", style.bad("FAILED"), style.strong(&case.id));
+    let _ = writeln!(text, "  seen:     {message}");
+    let _ = writeln!(text, "  promised: {} ({}, level `{}`)", case.promise, case.source, case.level.name());
+    if let Some(output) = &case.output {
+        let _ = writeln!(text, "  printed:  {}", output.replace('\n', "\n  "));
+    }
+}
+
 /// Number of names that are shown of cases with the same result.
 const NAMES_SHOWN: usize = 8;
 
-fn others(text: &mut String, title: &str, names: &[String], style: Style, verbose: bool) {
+/// Writes the names of further cases with the same result.
+pub(super) fn others(text: &mut String, title: &str, names: &[String], style: Style, verbose: bool) {
     let most = if verbose { names.len() } else { NAMES_SHOWN };
     for (index, line) in names[..names.len().min(most)].chunks(4).enumerate() {
         let title = if index == 0 { title } else { "          " };

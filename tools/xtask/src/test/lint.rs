@@ -21,13 +21,12 @@ const FORMATTED: &[&str] = &[
     "plugins/paddle/python",
     "sdk-py",
     "tools/cli/src/doctor/onnxruntime",
+    "tools/conformance/src/provider/python",
 ];
-const ONNXRUNTIME: &[&str] = &[
-    "plugins/onnxruntime/tests",
-    "plugins/onnxruntime/benchmarks",
-    "plugins/onnxruntime/python",
-    "tools/cli/src/doctor/onnxruntime",
-];
+const ONNXRUNTIME: &[&str] =
+    &["plugins/onnxruntime/tests", "plugins/onnxruntime/benchmarks", "plugins/onnxruntime/python"];
+/// Programs in Python inside the command. They share modules, of which some are named as those of the tests.
+const COMMAND: &[&str] = &["tools/cli/src/doctor/onnxruntime", "tools/conformance/src/provider/python"];
 const PADDLE: &[&str] =
     &["plugins/paddle/tests", "plugins/paddle/benchmarks", "plugins/paddle/demo", "plugins/paddle/python"];
 /// The oldest Python that the Python SDK supports.
@@ -72,7 +71,9 @@ pub fn python() -> Result<(), Failure> {
     step(venv.program("ruff")).args(["check", "--quiet", "--no-cache"]).args(FORMATTED).run()?;
     let settings = "plugins/paddle/tests";
     mypy(&venv, settings, &[], PADDLE.iter().map(|folder| project::path(folder)))?;
-    mypy(&venv, ONNXRUNTIME[0], &[], ONNXRUNTIME.iter().map(|folder| project::path(folder)))?;
+    for folders in [ONNXRUNTIME, COMMAND] {
+        mypy(&venv, ONNXRUNTIME[0], &[], folders.iter().map(|folder| project::path(folder)))?;
+    }
     for folder in ["codegen/tests/formulas", "plugins/diopi/tests"] {
         mypy(&venv, folder, &[], [project::path(folder)])?;
     }

@@ -1,7 +1,7 @@
 //! Memory of a device, which is kept for reuse.
 //!
-//! The host frees memory while work on a stream may still use it. A free block therefore belongs to the stream whose work
-//! used it: later work on the same stream may use it at once, other work only when the stream is idle.
+//! The host frees memory while work on streams may still use it. A free block therefore waits for the streams whose work may
+//! use it: later work on the only one may use it at once, other work when each of them was idle once.
 
 use std::collections::HashMap;
 use std::sync::MutexGuard;
@@ -13,7 +13,7 @@ use tenon::support::Mutex;
 /// The work that may use a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Owner {
-    /// None any more.
+    /// None that goes on after the block is freed.
     Nobody,
     /// That of a stream.
     Stream(Stream),
@@ -31,11 +31,18 @@ pub(crate) struct Pool {
 #[derive(Default)]
 struct Blocks {
     /// The free blocks of each size.
-    free: HashMap<usize, Vec<(DevicePtr, Owner)>>,
+    free: HashMap<usize, Vec<Free>>,
     /// The blocks in use, by their address.
     used: HashMap<usize, (usize, Owner)>,
     streams: Vec<Stream>,
     figures: Figures,
+}
+
+/// A free block.
+struct Free {
+    block: DevicePtr,
+    /// The streams that had work when it was freed, and that were not idle since.
+    waits_for: Vec<Stream>,
 }
 
 /// Figures of a pool.
@@ -92,7 +99,13 @@ impl Pool {
         let mut blocks = self.lock();
         let Some((size, owner)) = blocks.used.remove(&block.addr()) else { return };
         blocks.figures.used -= size;
-        blocks.free.entry(size).or_default().push((block, owner));
+        let waits_for = match owner {
+            Owner::Nobody => Vec::new(),
+            Owner::Stream(stream) => vec![stream],
+            // Streams that come later have no work that was begun before.
+            Owner::Anyone => blocks.streams.clone(),
+        };
+        blocks.free.entry(size).or_default().push(Free { block, waits_for });
     }
 
     /// Adds a stream whose work may use memory.
@@ -104,7 +117,7 @@ impl Pool {
     pub(crate) fn remove_stream(&self, stream: Stream) {
         let mut blocks = self.lock();
         blocks.streams.retain(|other| *other != stream);
-        blocks.release(|owner| owner == Owner::Stream(stream));
+        blocks.release(|other| other == stream);
         for (_, owner) in blocks.used.values_mut().filter(|(_, owner)| *owner == Owner::Stream(stream)) {
             *owner = Owner::Anyone;
         }
@@ -128,11 +141,8 @@ impl Pool {
     /// Notes which free blocks no work uses any more.
     fn settle(&self, blocks: &mut Blocks) {
         let is_idle = |stream: &Stream| self.device.query_stream(self.id, *stream).unwrap_or(false);
-        let (idle, busy): (Vec<_>, Vec<_>) = blocks.streams.iter().copied().partition(is_idle);
-        blocks.release(|owner| match owner {
-            Owner::Stream(stream) => idle.contains(&stream),
-            Owner::Anyone | Owner::Nobody => busy.is_empty(),
-        });
+        let idle: Vec<Stream> = blocks.streams.iter().copied().filter(is_idle).collect();
+        blocks.release(|stream| idle.contains(&stream));
     }
 
     /// Allocates memory of the device.
@@ -159,12 +169,12 @@ impl Pool {
         Ok(block)
     }
 
-    /// Returns the free blocks of nobody to the device. Returns true if there were any.
+    /// Returns the free blocks that wait for no stream to the device. Returns true if there were any.
     fn trim(&self, blocks: &mut Blocks) -> bool {
         let mut freed = 0;
         for (size, free) in &mut blocks.free {
-            free.retain(|(block, owner)| {
-                let is_freed = *owner == Owner::Nobody
+            free.retain(|Free { block, waits_for }| {
+                let is_freed = waits_for.is_empty()
                     && self.device.device_memory_deallocate(self.id, *block, *size).is_ok();
                 freed += if is_freed { *size } else { 0 };
                 !is_freed
@@ -179,15 +189,19 @@ impl Blocks {
     /// Takes a free block that an owner may use at once.
     fn take(&mut self, size: usize, owner: Owner) -> Option<DevicePtr> {
         let free = self.free.get_mut(&size)?;
-        let is_usable = |of: Owner| of == Owner::Nobody || (of == owner && owner != Owner::Anyone);
-        let index = free.iter().rposition(|(_, of)| is_usable(*of))?;
-        Some(free.swap_remove(index).0)
+        let is_usable = |free: &Free| match (&free.waits_for[..], owner) {
+            ([], _) => true,
+            ([only], Owner::Stream(stream)) => *only == stream,
+            _ => false,
+        };
+        let index = free.iter().rposition(is_usable)?;
+        Some(free.swap_remove(index).block)
     }
 
-    /// Gives the free blocks of some owners to nobody.
-    fn release(&mut self, is_done: impl Fn(Owner) -> bool) {
-        for (_, owner) in self.free.values_mut().flatten().filter(|(_, owner)| is_done(*owner)) {
-            *owner = Owner::Nobody;
+    /// Notes that the work of some streams no longer uses free blocks.
+    fn release(&mut self, is_done: impl Fn(Stream) -> bool) {
+        for free in self.free.values_mut().flatten() {
+            free.waits_for.retain(|stream| !is_done(*stream));
         }
     }
 }
@@ -258,6 +272,28 @@ mod tests {
         cpu.synchronize_stream(id, one).unwrap();
         assert_eq!(pool.allocate(1000, Owner::Stream(other)).unwrap(), block);
         assert_eq!(pool.figures().device_allocations, 3);
+    }
+
+    #[test]
+    fn block_of_anyone_waits_for_the_streams_of_its_time_only() {
+        let cpu = cpu();
+        let id = DeviceId(0);
+        let pool = Pool::new(cpu, id);
+        let [before, after] = [(); 2].map(|()| cpu.create_stream(id).unwrap());
+        let (begin, wait) = std::sync::mpsc::channel::<()>();
+        let block = pool.allocate(1000, Owner::Anyone).unwrap();
+        pool.add_stream(before);
+        pool.free(block);
+        pool.add_stream(after);
+        // As a stream that never rests.
+        cpu.launch_kernel(id, after, "wait", move || wait.recv().map_err(|error| error.to_string())).unwrap();
+        assert_eq!(pool.allocate(1000, Owner::Stream(after)).unwrap(), block, "the older stream is idle");
+        pool.free(block);
+        pool.remove_stream(before);
+        assert_ne!(pool.allocate(1000, Owner::Anyone).unwrap(), block, "the younger one is not");
+        begin.send(()).unwrap();
+        cpu.synchronize_stream(id, after).unwrap();
+        assert_eq!(pool.allocate(1000, Owner::Anyone).unwrap(), block);
     }
 
     #[test]

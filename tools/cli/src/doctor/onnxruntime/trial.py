@@ -9,6 +9,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import models
+
 NAME = "tenon_doctor"
 
 
@@ -22,41 +24,11 @@ def begin(step: str) -> None:
     say(begun=step)
 
 
-def number(value: int) -> bytes:
-    """Encodes a number as protocol buffers do."""
-    encoded = bytearray()
-    while value > 127:
-        encoded.append(value & 127 | 128)
-        value >>= 7
-    return bytes([*encoded, value])
-
-
-def field(place: int, content: int | str | bytes) -> bytes:
-    """Encodes a field: a number, a text, or bytes."""
-    if isinstance(content, int):
-        return number(place << 3) + number(content)
-    content = content.encode() if isinstance(content, str) else content
-    return number(place << 3 | 2) + number(len(content)) + content
-
-
-def node(operator: str, inputs: list[str], output: str) -> bytes:
-    """Describes a node."""
-    return b"".join(field(1, name) for name in inputs) + field(2, output) + field(4, operator)
-
-
-def value(name: str) -> bytes:
-    """Describes a tensor of four floats."""
-    shape = field(2, field(1, field(1, 4)))
-    return field(1, name) + field(2, field(1, field(1, 1) + shape))
-
-
 def model() -> bytes:
-    """Returns the model `y = Relu(a + b)`."""
-    graph = field(1, node("Add", ["a", "b"], "s")) + field(1, node("Relu", ["s"], "y"))
-    graph += (
-        field(2, "doctor") + field(11, value("a")) + field(11, value("b")) + field(12, value("y"))
-    )
-    return field(1, 8) + field(7, graph) + field(8, field(1, "") + field(2, 13))
+    """Returns the model `y = Relu(a + b)` of four floats."""
+    nodes = [models.Node("Add", ["a", "b"], ["s"]), models.Node("Relu", ["s"], ["y"])]
+    a, b, y = (models.described(name, "float32", [4]) for name in "aby")
+    return models.model(models.graph(nodes, [a, b], [y]), 13)
 
 
 def missing(needed: list[str], folder: Path) -> list[str]:

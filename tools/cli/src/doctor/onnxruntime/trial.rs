@@ -2,16 +2,16 @@
 
 use std::fmt;
 use std::path::Path;
-use std::process::Command;
 use std::time::Duration;
 
 use serde::Deserialize;
+use tenon_conformance::Program;
 
 use super::MARK;
 use crate::doctor::child::{self, Ended};
 
 /// Registers a library, runs a model on its devices, and unregisters it.
-const PROGRAM: &str = include_str!("trial.py");
+const PROGRAM: Program = Program { modules: &[], main: include_str!("trial.py") };
 
 /// A provider that takes longer hangs.
 const LIMIT: Duration = Duration::from_secs(60);
@@ -104,8 +104,8 @@ pub fn try_out(
     needed: &[String],
 ) -> std::io::Result<Trial> {
     let library = library.canonicalize()?;
-    let mut command = Command::new(python);
-    command.args(["-c", PROGRAM]).arg(library).args(needed);
+    let mut command = PROGRAM.command(python);
+    command.arg(library).args(needed);
     if let Some(packages) = packages {
         let others = std::env::var_os("PYTHONPATH").unwrap_or_default();
         let folders = std::iter::once(packages.to_path_buf()).chain(std::env::split_paths(&others));
