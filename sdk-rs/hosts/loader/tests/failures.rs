@@ -65,7 +65,7 @@ fn a_library_without_the_entry_point_is_no_plugin() {
     let (error, text) = load_with("no-entry", &["NO_ENTRY"]);
     assert!(matches!(error, LoadError::NoEntry { symbol: "InitPlugin", help: "", .. }), "{text}");
     for (function, part) in [
-        ("CreateEpFactories", "it is a provider of ONNX Runtime, which `tenon doctor LIBRARY --onnxruntime"),
+        ("CreateEpFactories", "it is a provider of ONNX Runtime, which `tenon check LIBRARY --onnxruntime"),
         ("diopiGetVendorName", "it is a library of operators for DIOPI"),
     ] {
         let (error, text) = load_with(function, &["NO_ENTRY", &format!("OTHER_ENTRY={function}")]);

@@ -28,7 +28,7 @@ const ENTRY: &str = "InitPlugin";
 const OTHERS: [(&CStr, &str); 2] = [
     (
         c"CreateEpFactories",
-        "; it is a provider of ONNX Runtime, which `tenon doctor LIBRARY --onnxruntime PYTHON` examines",
+        "; it is a provider of ONNX Runtime, which `tenon check LIBRARY --onnxruntime PYTHON` tests",
     ),
     (c"diopiGetVendorName", "; it is a library of operators for DIOPI"),
 ];

@@ -28,8 +28,8 @@ from host import (
 from models import Node
 
 SESSIONS = 30
-GROWTH = 64 << 20
-"""Bytes that a process may grow while sessions with 4 MiB of weights each come and go."""
+GROWTH = 15 << 20
+"""Bytes that a process may grow while sessions with 1 MiB of weights each come and go."""
 
 
 @case(
@@ -167,8 +167,8 @@ def threads(host: Host) -> None:
     f"{HEADER}, `OrtEpFactory::ReleaseEp`",
 )
 def memory(host: Host) -> None:
-    weights = {"w": random(1024, 1024)}
-    inputs = {"x": random(1024, 1024)}
+    weights = {"w": random(256, 1024)}
+    inputs = {"x": random(256, 1024)}
     nodes = [Node("Add", ["x", "w"], ["sum"]), Node("Relu", ["sum"], ["y"])]
     model = of_arrays(nodes, inputs, {"y": "float32"}, weights)
 
