@@ -38,7 +38,8 @@ def test_the_first_run_counts_only_if_it_is_the_only_one() -> None:
     lines = ["[\n", node("a", 10, 100), run(0, 200)]
     once = Profile.read(lines)
     assert once.runs == [pytest.approx(200e-6)]
-    assert [(one.name, one.calls, one.seconds) for one in once.nodes] == [("a", 1, pytest.approx(100e-6))]
+    assert [(one.name, one.calls) for one in once.nodes] == [("a", 1)]
+    assert once.nodes[0].seconds == pytest.approx(100e-6)
     lines += [node("a", 210, 10), node("b", 220, 5), run(200, 30), node("a", 240, 20), run(230, 40), "]\n"]
     found = Profile.read(lines)
     assert found.runs == pytest.approx([30e-6, 40e-6])

@@ -310,7 +310,7 @@ class Altered:
 
 def compared(of_test: ModelProto, inputs: dict[str, Any], change: Any) -> Comparison:
     """Compares a device whose results are changed."""
-    places = [(provider.devices()[:1], {})], None, None
+    places: Any = ([(provider.devices()[:1], {})], None, None)
     content = of_test.SerializeToString()
     comparison = Comparison(onnxruntime, arrays, content, places)
     make = comparison.session

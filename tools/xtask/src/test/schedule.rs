@@ -86,6 +86,9 @@ pub fn run_here(part: &Part, options: &Options) -> Result<(), Failure> {
     let outcome = (part.run)(options);
     if let Err(failure) = &outcome {
         let (path, text) = (file(part.name, "failure"), failure.to_string());
+        if let Some(folder) = path.parent() {
+            fs::create_dir_all(folder).map_err(at(folder))?;
+        }
         fs::write(&path, text.lines().next().unwrap_or_default()).map_err(at(&path))?;
     }
     outcome

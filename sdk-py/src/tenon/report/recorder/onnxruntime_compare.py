@@ -43,7 +43,7 @@ class Comparison:
         """
         self.onnxruntime: Any = onnxruntime
         self.arrays = arrays
-        self.source = model
+        self.source: Any = model
         self.devices, self.providers, self.provider_options = places
         self.is_over = False
         self.compared = 0
@@ -75,8 +75,8 @@ class Comparison:
 
     def compare_with(self, onnx: Any, names: Sequence[str] | None, inputs: dict[str, Any], results: Any) -> None:
         """Compares with the package onnx, which takes models apart."""
-        path = self.source if isinstance(self.source, (str, os.PathLike)) else None
-        model = onnx.load(path) if path is not None else onnx.load_from_string(bytes(self.source))
+        is_path = isinstance(self.source, (str, os.PathLike))
+        model = onnx.load(self.source) if is_path else onnx.load_from_string(self.source)
         graph = model.graph
         constants = {tensor.name: tensor for tensor in graph.initializer}
         outputs = [output.name for output in graph.output]

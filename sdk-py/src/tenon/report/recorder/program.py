@@ -56,6 +56,7 @@ class Host(Protocol):
 
     def importing(self) -> contextlib.AbstractContextManager[None]:
         """Returns the context in which the module is imported."""
+        ...
 
     def imported(self, module: types.ModuleType) -> None:
         """Prepares the host, before the program gets it."""
@@ -114,8 +115,7 @@ class Recorder:
     def load(self, name: str) -> types.ModuleType:
         """Returns a file of this folder as a module, without its package."""
         path = Path(__file__).with_name(f"{name}.py")
-        spec = importlib.util.spec_from_file_location(f"{MODULE}_{name}", path)
-        assert spec is not None and spec.loader is not None
+        spec: Any = importlib.util.spec_from_file_location(f"{MODULE}_{name}", path)
         module = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(module)
         return module
@@ -189,7 +189,7 @@ class Imports(importlib.abc.MetaPathFinder):
         self.expected.discard(name)
         spec = importlib.util.find_spec(name)
         if spec is not None and spec.loader is not None:
-            loader = spec.loader
+            loader: Any = spec.loader
             execute = loader.exec_module
 
             def exec_module(module: types.ModuleType) -> None:
@@ -200,7 +200,7 @@ class Imports(importlib.abc.MetaPathFinder):
                 self.recorder.hosts[name] = host
                 host.imported(module)
 
-            loader.exec_module = exec_module  # type: ignore[method-assign]
+            loader.exec_module = exec_module
         return spec
 
 

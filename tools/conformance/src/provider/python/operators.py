@@ -188,7 +188,7 @@ def check(host: Host, operator: str, kind: str, uses: Sequence[Use]) -> None:
         results = session.run(None, given)
         compared += 1
         shapes = ", ".join(str(list(shape)) for shape in use.shapes)
-        about = "".join(f", {name} = {value}" for name, value in use.attributes.items())
+        about = "".join(f", {name} = {value!r}" for name, value in use.attributes.items())
         for place, (result, right) in enumerate(zip(results, expected)):
             wrong = difference(result, right)
             if wrong is not None:

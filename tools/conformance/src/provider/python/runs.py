@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import models
 import numpy
 from host import HEADER, Array, Host, case, chain, expect, fail, of_arrays, of_chain, pair, random, require
@@ -12,7 +14,7 @@ GUARD = 64
 """Elements before and after an output that nothing may change."""
 
 
-def dynamic(host: Host, rank: int = 1) -> object:
+def dynamic(host: Host, rank: int = 1) -> Any:
     """Returns a session whose inputs have any size."""
     names = [f"n{place}" for place in range(rank)]
     shapes = {"a": names, "b": names}
