@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -195,3 +196,16 @@ def test_matrix_says_what_pip_says(tmp_path: Path) -> None:
     assert done.returncode == 1
     # A package that cannot be installed is the reason, whatever else is missing.
     assert "pip does not install `no such package`: ERROR: Invalid requirement" in done.stdout
+
+
+def test_bug_report_has_what_the_commands_say(tmp_path: Path) -> None:
+    tenon = Path(os.environ["TENON_EXAMPLES"]) / "tenon"
+    library = compiled(tmp_path, "NO_SESSION")
+    command = [str(tenon), "report", str(library), "--onnxruntime", sys.executable]
+    subprocess.run(command, check=True, cwd=tmp_path, capture_output=True, timeout=300)
+    said = (tmp_path / "tenon-report.md").read_text()
+    for part in ("doctor", "check"):
+        assert re.search(rf"^## tenon {part} .*no_session\.so --onnxruntime ", said, re.MULTILINE)
+    assert "the firmware does not answer" in said
+    assert f"ONNX Runtime {onnxruntime.__version__}" in said
+    assert str(tmp_path) not in said

@@ -26,18 +26,22 @@ names say that they are secrets or addresses. Read the file before you send it.
 Examples:
   tenon report                                   # PaddlePaddle of python3, and its plugins
   tenon report ./libmy_npu.so
-  tenon report ./libmy_npu.so --paddle venv/bin/python --trace tenon-trace-7.json";
+  tenon report ./libmy_npu.so --paddle venv/bin/python --trace tenon-trace-7.json
+  tenon report ./libmy_ep.so --onnxruntime venv/bin/python";
 
 /// Collects what a bug report needs in one file.
 #[derive(Debug, Args)]
 #[command(after_help = AFTER)]
 pub struct Options {
-    /// Libraries of plugins
+    /// Libraries of plugins or providers
     #[arg(value_name = "PLUGIN")]
     plugins: Vec<PathBuf>,
     /// The Python that PaddlePaddle is installed for
     #[arg(long, value_name = "PYTHON")]
     paddle: Option<PathBuf>,
+    /// The Python that ONNX Runtime is installed for, to report on providers
+    #[arg(long, value_name = "PYTHON", conflicts_with = "paddle")]
+    onnxruntime: Option<PathBuf>,
     /// The trace to summarise; if left out, the newest `tenon-trace-*.json` in this folder
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
@@ -52,7 +56,7 @@ pub struct Options {
 impl Options {
     /// Returns the files that the options name.
     fn files(&self) -> impl Iterator<Item = &PathBuf> {
-        self.plugins.iter().chain(&self.paddle).chain(&self.trace).chain([&self.output])
+        self.plugins.iter().chain(&self.paddle).chain(&self.onnxruntime).chain(&self.trace).chain([&self.output])
     }
 }
 
@@ -117,14 +121,19 @@ fn collect(options: &Options) -> Result<String, ReportError> {
 /// Runs the other commands, and returns a section for each.
 fn sections(options: &Options) -> Result<String, ReportError> {
     let mut text = String::new();
-    let paths = |flag: &str, path: &Path| [flag.to_owned(), path.to_string_lossy().into_owned()];
+    // The options that name the host.
+    let host = |of_paddle: &str| {
+        let named = [(of_paddle, &options.paddle), ("--onnxruntime", &options.onnxruntime)];
+        let given = named.into_iter().filter_map(|(flag, python)| Some((flag.to_owned(), python.as_ref()?)));
+        given.flat_map(|(flag, python)| [flag, python.to_string_lossy().into_owned()]).collect::<Vec<_>>()
+    };
     let mut doctor = vec!["doctor".to_owned()];
     doctor.extend(options.plugins.iter().map(|plugin| plugin.to_string_lossy().into_owned()));
-    doctor.extend(options.paddle.iter().flat_map(|python| paths("--paddle", python)));
+    doctor.extend(host("--paddle"));
     text += &section(&doctor)?;
     for plugin in &options.plugins {
         let mut check = vec!["check".to_owned(), plugin.to_string_lossy().into_owned()];
-        check.extend(options.paddle.iter().flat_map(|python| paths("--host", python)));
+        check.extend(host("--host"));
         text += &section(&check)?;
     }
     if let Some(trace) = options.trace.clone().or_else(newest_trace) {
