@@ -170,7 +170,7 @@ def test_matrix_has_a_verdict_for_each_release(tmp_path: Path) -> None:
     assert verdicts == {
         name: list(zip(versions, verdict, strict=True)) for name, verdict in expected.items()
     }
-    assert rows[0]["provider"] == provider.PROVIDER
+    assert rows[0]["device"] == provider.PROVIDER
     assert "needs ONNX Runtime 1.24 or newer" in rows[0]["releases"][0]["reason"]
     text = subprocess.run(
         [*command[:3], *command[-2:], "--versions", ",".join(versions)],

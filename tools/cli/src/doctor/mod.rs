@@ -5,6 +5,7 @@ mod finding;
 pub mod image;
 pub mod onnxruntime;
 pub mod paddle;
+pub mod verdict;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;

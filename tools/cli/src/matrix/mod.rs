@@ -1,8 +1,8 @@
 //! `tenon matrix`: plugins and the releases that each one supports.
 
-mod onnxruntime;
 mod output;
 mod row;
+mod runs;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -12,8 +12,8 @@ use serde_json::json;
 use tenon_loader::{InstalledPaddle, PaddleError, PaddleLibraries};
 
 use crate::Answer;
-use onnxruntime::Provider;
 use row::Row;
+use runs::Library;
 
 const AFTER: &str = "\
 A plugin made with Tenon has a manifest, which is read without loading the plugin. Another plugin
@@ -26,27 +26,28 @@ is loaded in a process of its own, and its release is that of the table it fills
 With --conformance, `tenon check` tests each plugin in each release that has a `yes`, in processes
 of their own. The table then shows the numbers of cases.
 
-With --onnxruntime, plugins are libraries of providers, or names of packages that pip installs.
-Each release of ONNX Runtime is installed into a folder of its own in the cache. Each provider is
-used in each release in a process of its own, as `tenon doctor` does:
+With --run or --onnxruntime, pip installs each release of PaddlePaddle or ONNX Runtime into a folder
+of its own in the cache. Each plugin is used in each release in a process of its own. With
+--onnxruntime, plugins are libraries of providers, or names of packages that pip installs.
 
-  runs        a model runs on it
-  idle        it works, and takes none of the model's nodes
-  no device   it is registered, and lists no device
+  runs        operators run on its device
+  idle        it works, and computes none of the operators
+  no device   it lists no device
   refuses     it is not registered
   left out    a session on it fails, and Python makes one on the CPU in its place
   fails       a session or a run fails, or has a wrong result
   crashes     the process crashes, or does not end
-  not loaded  it is no provider, or cannot be loaded
+  not loaded  it is no plugin or provider, or cannot be loaded
 
-Exit status: 0 if all plugins were read and no case failed, or each provider runs or refuses; 1 if
-not, 2 for wrong options.
+Exit status: 0 if all plugins were read and no case failed, or each one runs or refuses in each
+release; 1 if not, 2 for wrong options.
 
 Examples:
   tenon matrix ./libmy_npu.so
   tenon matrix plugins/*.so --conformance --markdown > matrix.md
   tenon matrix ./libnpu.so --paddle python3      # for a plugin with kernels in C++
   tenon matrix ./libmy_npu.so --json             # also the names of the functions and operators
+  tenon matrix ./libmy_npu.so --run python3      # in PaddlePaddle 2.6 to 3.3: downloads some 900 MB
   tenon matrix ./libmy_npu.so onnxruntime-ep-webgpu==0.4.0 --onnxruntime python3
   tenon matrix ./libmy_npu.so --onnxruntime python3 --versions 1.24.1,1.32.0";
 
@@ -64,11 +65,14 @@ pub struct Options {
     /// kernels in C++
     #[arg(long, value_name = "PYTHON")]
     paddle: Option<PathBuf>,
+    /// Run plugins in releases of PaddlePaddle, which pip installs for this Python
+    #[arg(long, value_name = "PYTHON", group = "runs", conflicts_with_all = ["conformance", "paddle"])]
+    run: Option<PathBuf>,
     /// Run providers in releases of ONNX Runtime, which pip installs for this Python
-    #[arg(long, value_name = "PYTHON", conflicts_with_all = ["conformance", "paddle"])]
+    #[arg(long, value_name = "PYTHON", group = "runs", conflicts_with_all = ["conformance", "paddle"])]
     onnxruntime: Option<PathBuf>,
-    /// The versions of ONNX Runtime; default: the newest of each release from 1.23 on
-    #[arg(long, value_name = "VERSION", value_delimiter = ',', requires = "onnxruntime")]
+    /// The versions of the host; default: one of each release from PaddlePaddle 2.6 or ONNX Runtime 1.23 on
+    #[arg(long, value_name = "VERSION", value_delimiter = ',', requires = "runs")]
     versions: Vec<String>,
     /// Print a table in Markdown
     #[arg(long, conflicts_with = "json")]
@@ -78,29 +82,39 @@ pub struct Options {
     json: bool,
 }
 
+impl Options {
+    /// Returns the versions that are wanted, or all.
+    fn versions(&self, all: &[&str]) -> Vec<String> {
+        let all = || all.iter().map(|version| (*version).to_owned()).collect();
+        if self.versions.is_empty() { all() } else { self.versions.clone() }
+    }
+}
+
 /// The reason for which there is no table.
 #[derive(Debug, thiserror::Error)]
 pub enum MatrixError {
     #[error(transparent)]
     Paddle(#[from] PaddleError),
+    /// No release can be run.
     #[error("{0}")]
-    Onnxruntime(String),
+    Runs(String),
 }
 
 pub fn run(options: &Options) -> Result<Answer, MatrixError> {
-    let (is_sound, table, json) = match &options.onnxruntime {
-        Some(python) => {
-            let all = || onnxruntime::VERSIONS.map(str::to_owned).to_vec();
-            let versions = if options.versions.is_empty() { all() } else { options.versions.clone() };
-            let rows =
-                onnxruntime::run(python, &options.plugins, &versions).map_err(MatrixError::Onnxruntime)?;
-            let is_sound = rows.iter().all(Provider::is_sound);
-            (is_sound, output::of_providers(&rows), json!({ "providers": rows }))
-        }
-        None => {
-            let rows = plugins(options)?;
-            (rows.iter().all(Row::is_sound), output::of_plugins(&rows), json!({ "plugins": rows }))
-        }
+    let sound = |rows: &[Library]| rows.iter().all(Library::is_sound);
+    let (is_sound, table, json) = if let Some(python) = &options.onnxruntime {
+        let versions = options.versions(&runs::onnxruntime::VERSIONS);
+        let rows = runs::onnxruntime::run(python, &options.plugins, &versions).map_err(MatrixError::Runs)?;
+        let table = output::of_runs(&rows, ["Provider", "Name"]);
+        (sound(&rows), table, json!({ "providers": rows }))
+    } else if let Some(python) = &options.run {
+        let versions = options.versions(&runs::paddle::VERSIONS);
+        let rows = runs::paddle::run(python, &options.plugins, &versions).map_err(MatrixError::Runs)?;
+        let table = output::of_runs(&rows, ["Plugin", "Device type"]);
+        (sound(&rows), table, json!({ "plugins": rows }))
+    } else {
+        let rows = plugins(options)?;
+        (rows.iter().all(Row::is_sound), output::of_plugins(&rows), json!({ "plugins": rows }))
     };
     Ok(Answer {
         text: match (options.json, options.markdown) {

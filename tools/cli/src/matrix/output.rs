@@ -2,9 +2,9 @@
 
 use tenon::device::Release;
 
-use super::onnxruntime::Provider;
 use super::row::{Cell, Conformance, Origin, Row, Support};
-use crate::doctor::onnxruntime::Verdict;
+use super::runs::Library;
+use crate::doctor::verdict::Verdict;
 
 /// A table: a heading and lines, and remarks below them.
 pub struct Table {
@@ -17,17 +17,18 @@ pub fn of_plugins(rows: &[Row]) -> Table {
     Table { lines: lines(rows), remarks: remarks(rows) }
 }
 
-/// Makes the table of providers of ONNX Runtime.
-pub fn of_providers(rows: &[Provider]) -> Table {
-    let mut heading = vec!["Provider".to_owned(), "Name".to_owned()];
+/// Makes the table of libraries that were run in releases of a host. `columns` are the titles of their names and of those of
+/// their devices.
+pub fn of_runs(rows: &[Library], columns: [&str; 2]) -> Table {
+    let mut heading = columns.map(str::to_owned).to_vec();
     heading.extend(
         rows.first().into_iter().flat_map(|row| row.releases.iter().map(|cell| cell.version.clone())),
     );
     let mut lines = vec![heading];
     let mut remarks = Vec::new();
     for row in rows {
-        let mut line = vec![row.name.clone(), row.provider.clone().unwrap_or_else(|| "-".to_owned())];
-        line.extend(row.releases.iter().map(|cell| word(cell.verdict).to_owned()));
+        let mut line = vec![row.name.clone(), row.device.clone().unwrap_or_else(|| "-".to_owned())];
+        line.extend(row.releases.iter().map(|cell| cell.verdict.word().to_owned()));
         lines.push(line);
         // The reasons for the same verdict differ in numbers of lines and times, so that one of them is enough.
         let mut reasons: Vec<(Verdict, &str, Vec<&str>)> = Vec::new();
@@ -46,20 +47,6 @@ pub fn of_providers(rows: &[Provider]) -> Table {
         }
     }
     Table { lines, remarks }
-}
-
-fn word(verdict: Verdict) -> &'static str {
-    match verdict {
-        Verdict::Runs => "runs",
-        Verdict::Idle => "idle",
-        Verdict::NoDevice => "no device",
-        Verdict::Refuses => "refuses",
-        Verdict::LeftOut => "left out",
-        Verdict::Fails => "fails",
-        Verdict::Crashes => "crashes",
-        Verdict::NotLoaded => "not loaded",
-        Verdict::Unknown => "?",
-    }
 }
 
 /// Returns the table with aligned columns, and the remarks below it.

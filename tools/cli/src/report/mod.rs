@@ -56,7 +56,12 @@ pub struct Options {
 impl Options {
     /// Returns the files that the options name.
     fn files(&self) -> impl Iterator<Item = &PathBuf> {
-        self.plugins.iter().chain(&self.paddle).chain(&self.onnxruntime).chain(&self.trace).chain([&self.output])
+        self.plugins
+            .iter()
+            .chain(&self.paddle)
+            .chain(&self.onnxruntime)
+            .chain(&self.trace)
+            .chain([&self.output])
     }
 }
 

@@ -21,14 +21,20 @@ const FORMATTED: &[&str] = &[
     "plugins/paddle/python",
     "sdk-py",
     "tools/cli/src/doctor/onnxruntime",
+    "tools/cli/src/matrix/runs",
     "tools/conformance/src/provider/python",
 ];
 const ONNXRUNTIME: &[&str] =
     &["plugins/onnxruntime/tests", "plugins/onnxruntime/benchmarks", "plugins/onnxruntime/python"];
 /// Programs in Python inside the command. They share modules, of which some are named as those of the tests.
 const COMMAND: &[&str] = &["tools/cli/src/doctor/onnxruntime", "tools/conformance/src/provider/python"];
-const PADDLE: &[&str] =
-    &["plugins/paddle/tests", "plugins/paddle/benchmarks", "plugins/paddle/demo", "plugins/paddle/python"];
+const PADDLE: &[&str] = &[
+    "plugins/paddle/tests",
+    "plugins/paddle/benchmarks",
+    "plugins/paddle/demo",
+    "plugins/paddle/python",
+    "tools/cli/src/matrix/runs",
+];
 /// The oldest Python that the Python SDK supports.
 const OLDEST_PYTHON: &str = "3.9";
 

@@ -11,7 +11,7 @@ use serde::Deserialize;
 
 use super::child;
 use super::finding::Section;
-pub use provider::Verdict;
+use super::verdict::Verdict;
 
 /// The start of a line with an answer, because libraries print too.
 const MARK: &str = "tenon-doctor ";

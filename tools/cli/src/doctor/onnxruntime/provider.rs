@@ -2,7 +2,6 @@
 
 use std::path::Path;
 
-use serde::Serialize;
 use tenon_loader::{exports, foreign_kind};
 
 use super::said;
@@ -10,6 +9,7 @@ use super::trial::{Device, Report, Step, Trial, try_out};
 use crate::doctor::child;
 use crate::doctor::finding::Section;
 use crate::doctor::image::Image;
+use crate::doctor::verdict::Verdict;
 
 /// The functions that ONNX Runtime looks up.
 const ENTRY: &str = "CreateEpFactories";
@@ -53,30 +53,6 @@ const DRIVERS: [(&str, &str); 11] = [
 /// Returns true if a file is the library of a provider.
 pub fn has_entry(file: &Path) -> bool {
     exports(file, ENTRY).unwrap_or(false)
-}
-
-/// The verdict on a provider in a release of ONNX Runtime.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Verdict {
-    /// A model runs on it, as far as the release tells.
-    Runs,
-    /// It works, and takes none of the model's nodes.
-    Idle,
-    /// It lists no device.
-    NoDevice,
-    /// It is not registered.
-    Refuses,
-    /// A session on it cannot be made, and Python makes one on the CPU in its place.
-    LeftOut,
-    /// A session cannot be made, or a run fails or has a wrong result.
-    Fails,
-    /// The process crashes or hangs.
-    Crashes,
-    /// It is not a library of a provider, or cannot be loaded.
-    NotLoaded,
-    /// It could not be tried.
-    Unknown,
 }
 
 /// Examines a library in the ONNX Runtime of a Python, or in one in a folder of its own. Returns the verdict, and the name of

@@ -13,6 +13,15 @@ const LIMIT: Duration = Duration::from_secs(900);
 /// Says which wheels a Python takes.
 const TAG: &str = "import sys; print(sys.implementation.cache_tag)";
 
+/// What is installed beside a package.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Needs {
+    /// Nothing: what it needs is in the environment.
+    Nothing,
+    /// What it needs.
+    Own,
+}
+
 /// Installs packages for a Python, each into a folder of its own.
 pub struct Packages {
     python: PathBuf,
@@ -36,11 +45,11 @@ impl Packages {
         Ok(Self { python: python.into(), root: cache()?.join("tenon/packages").join(tag) })
     }
 
-    /// Returns the folder with a package, which the first call installs, without the packages that it needs.
+    /// Returns the folder with a package, which the first call installs, with further requirements.
     ///
     /// # Errors
     /// A sentence with what pip says.
-    pub fn folder(&self, requirement: &str) -> Result<PathBuf, String> {
+    pub fn folder(&self, requirement: &str, others: &[&str], needs: Needs) -> Result<PathBuf, String> {
         let folder = self.root.join(requirement);
         if folder.is_dir() {
             return Ok(folder);
@@ -48,8 +57,12 @@ impl Packages {
         eprintln!("installing {requirement}");
         let partial = self.root.join(format!("{requirement}.{}", std::process::id()));
         let mut pip = Command::new(&self.python);
-        pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps", "--target"]);
-        let installed = child::run(pip.arg(&partial).arg(requirement), LIMIT)
+        pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"]);
+        if needs == Needs::Nothing {
+            pip.arg("--no-deps");
+        }
+        pip.arg("--target").arg(&partial).arg(requirement).args(others);
+        let installed = child::run(&mut pip, LIMIT)
             .map_err(|error| format!("`{}` cannot be started: {error}", self.python.display()))
             .and_then(|ended| match ended.status {
                 Some(status) if status.success() => Ok(()),
