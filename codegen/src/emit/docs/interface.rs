@@ -33,6 +33,7 @@ pub fn page(spec: &Spec, interface: &Interface, marker: String) -> Value {
             })
             .collect::<Value>(),
         releases => releases(spec, interface, links),
+        by_release => by_release(interface, links),
         layout => interface.table().map(|_| links.to(&layout_page(interface))),
         c_api => interface.sdk.as_ref().map(|_| links.to(&c_api_page(interface))),
         plugin => plugin.map(|plugin| context! {
@@ -179,6 +180,25 @@ fn releases(spec: &Spec, interface: &Interface, links: Links) -> Vec<Value> {
             }
         })
         .collect()
+}
+
+/// Returns which functions each release has. A table has its layout in place of this.
+fn by_release(interface: &Interface, links: Links) -> Option<Value> {
+    if interface.table().is_some() || interface.releases.len() < 2 {
+        return None;
+    }
+    let row = |function: &Function| {
+        let has = |id| function.availability.contains(id);
+        let cells = interface.release_ids().map(|(id, _)| if has(id) { "✓" } else { "–" });
+        context! {
+            group => &interface.groups[function.group.0].title,
+            name => format!("[`{}`]({})", function.c_name, links.function(function)),
+            cells => cells.collect::<Value>(),
+            without => links.cell(&function.when_null),
+        }
+    };
+    let is_told = interface.functions.iter().any(|function| !function.when_null.is_empty());
+    Some(context! { rows => interface.functions.iter().map(row).collect::<Value>(), is_told })
 }
 
 /// Summarises changes: `13 added, 3 changed, 25 moved`.

@@ -130,3 +130,21 @@ fn every_page_is_in_the_table_of_contents() {
         assert!(listed.contains(&page.path), "`{}` is not in the table of contents", page.path);
     }
 }
+
+#[test]
+fn functions_of_objects_are_listed_by_release() {
+    let files = reference(root());
+    let page =
+        files.outputs().iter().find(|output| output.path.ends_with("reference/onnxruntime_objects/index.md"));
+    let page = &page.expect("the interface has a page").text;
+    let row = |function: &str| {
+        let line = page.lines().find(|line| line.contains(&format!("[`{function}`]"))).expect(function);
+        line.split('|').map(str::trim).filter(|cell| ["✓", "–"].contains(cell)).collect::<String>()
+    };
+    assert!(page.contains("| Group | Function | 1.24 | 1.25 |"));
+    assert_eq!(row("GetCapability"), "✓".repeat(9));
+    // Of `OrtEp`, since 1.25 and 1.26.
+    assert_eq!(row("CreateProfiler"), "–✓✓✓✓✓✓✓✓");
+    assert_eq!(row("IsGraphCaptureEnabled"), "––✓✓✓✓✓✓✓");
+    assert!(page.contains("The host refuses the object."));
+}
