@@ -1,6 +1,7 @@
 //! Support for generated code and other code at a C boundary. It is not a public API and changes without notice.
 
 mod argument;
+pub mod between;
 mod calls;
 mod error_object;
 mod export;

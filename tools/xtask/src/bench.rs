@@ -12,7 +12,7 @@ use crate::sdk;
 /// Options of `cargo xtask bench`.
 #[derive(Args)]
 pub struct Options {
-    /// Run one benchmark only: `table`, `guard`, `streams`, `memory`, `call`, `load`, `layers`, `pool`, `formulas`, `codegen`, `python`, `diopi`, `onnxruntime`, `peak`, `paddle`, `collectives`, `processes` or `timeline`
+    /// Run one benchmark only: `table`, `guard`, `streams`, `memory`, `call`, `load`, `layers`, `pool`, `formulas`, `codegen`, `python`, `diopi`, `onnxruntime`, `onnxruntime-layers`, `peak`, `paddle`, `collectives`, `processes` or `timeline`
     name: Option<String>,
     /// Arguments for the benchmark `diopi`, `onnxruntime`, `paddle`, `collectives`, `processes` or `timeline`; `-- --help` lists them
     #[arg(last = true)]
@@ -48,6 +48,9 @@ pub fn run(options: &Options) -> Result<(), Failure> {
     }
     if options.name.as_deref().is_none_or(|wanted| wanted == "onnxruntime") {
         onnxruntime::bench(&options.rest)?;
+    }
+    if options.name.as_deref().is_none_or(|wanted| wanted == "onnxruntime-layers") {
+        onnxruntime::bench_layers()?;
     }
     if options.name.as_deref().is_none_or(|wanted| wanted == "peak") {
         paddle::bench_peak()?;

@@ -23,6 +23,7 @@ const SHIPPED: &[&str] = &[
     "tenon-paddle",
     "tenon-paddle-layers",
     "tenon-onnxruntime-cpu",
+    "tenon-onnxruntime-layers",
 ];
 /// The target whose dependencies are listed. Wheels are for Linux; both supported architectures link the same crates.
 const PLATFORM: &str = "x86_64-unknown-linux-gnu";

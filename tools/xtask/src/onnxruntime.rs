@@ -1,12 +1,12 @@
 //! ONNX Runtime: its releases, and running the plugin inside them.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::failure::{Failure, at};
 use crate::packages;
 use crate::paddle::examples;
-use crate::process::step;
+use crate::process::{Step, step};
 use crate::project;
 use crate::sdk::wheel::{self, Wheel};
 use crate::tools::python::Venv;
@@ -125,19 +125,27 @@ fn test_wheel(venv: &Venv) -> Result<(), Failure> {
 pub fn bench(arguments: &[String]) -> Result<(), Failure> {
     let plugin = plugin()?;
     let venv = Venv::with("onnxruntime", REQUIREMENTS)?;
-    let (newest, _) = RELEASES[0];
     // The extra `onednn` of the wheel installs the same.
     step(venv.python())
         .args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "onednn-cpu-gomp==2023.2.0"])
         .run()?;
-    step(venv.python())
-        .arg(project::path("plugins/onnxruntime/benchmarks/compare.py"))
-        .args(arguments)
+    script(&venv, "compare.py", &plugin)?.args(arguments).run()
+}
+
+/// Measures what the layers in front of a provider cost.
+pub fn bench_layers() -> Result<(), Failure> {
+    let plugin = plugin()?;
+    packages::build(&["tenon-onnxruntime-layers"]).arg("--release").run()?;
+    let layers = project::target().join("release/libtenon_onnxruntime_layers.so");
+    script(&Venv::with("onnxruntime", REQUIREMENTS)?, "layers.py", &plugin)?.arg(layers).run()
+}
+
+/// Returns the step that runs a benchmark in the newest release.
+fn script(venv: &Venv, name: &str, plugin: &Path) -> Result<Step, Failure> {
+    let (newest, _) = RELEASES[0];
+    let folders = [release(venv, newest)?, project::path("plugins/onnxruntime/tests")];
+    Ok(step(venv.python())
+        .arg(project::path("plugins/onnxruntime/benchmarks").join(name))
         .env("TENON_ONNXRUNTIME_LIBRARY", plugin)
-        .env(
-            "PYTHONPATH",
-            std::env::join_paths([release(&venv, newest)?, project::path("plugins/onnxruntime/tests")])
-                .unwrap_or_default(),
-        )
-        .run()
+        .env("PYTHONPATH", std::env::join_paths(folders).unwrap_or_default()))
 }

@@ -199,6 +199,7 @@ pub(super) fn interface(context: Context) -> Module {
             module.push("release", objects::release::emit(context));
             module.push("host", objects::emit(context));
             module.push_module("thunk", objects::thunks(context));
+            module.push_module("between", objects::between(context));
             module.push_module("ffi", ffi::emit(context));
             return module;
         }

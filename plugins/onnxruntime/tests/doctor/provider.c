@@ -20,7 +20,11 @@ static const char* name_of_factory(const OrtEpFactory* factory) {
 
 static const char* name_of_provider(const OrtEp* provider) {
   (void)provider;
+#if defined(FAULT_OTHER_NAME)
+  return "AnotherExecutionProvider";
+#else
   return "FaultyExecutionProvider";
+#endif
 }
 
 static const char* vendor(const OrtEpFactory* factory) {
@@ -70,6 +74,14 @@ static OrtStatus* take_nothing(OrtEp* provider, const OrtGraph* graph,
   return NULL;
 }
 
+#if defined(FAULT_CONSTANT)
+static const OrtEp constant = {
+    .ort_version_supported = 24,
+    .GetName = name_of_provider,
+    .GetCapability = take_nothing,
+};
+#endif
+
 static OrtStatus* create(OrtEpFactory* factory, const OrtHardwareDevice* const* devices,
                          const OrtKeyValuePairs* const* metadata, size_t count,
                          const OrtSessionOptions* options, const OrtLogger* logger,
@@ -80,18 +92,40 @@ static OrtStatus* create(OrtEpFactory* factory, const OrtHardwareDevice* const* 
 #endif
   OrtEp* made = calloc(1, sizeof *made);
   if (made == NULL) return api->CreateStatus(ORT_FAIL, "no memory");
-#if !defined(FAULT_NO_VERSION)
+#if defined(FAULT_NEWER_VERSION)
+  made->ort_version_supported = release + 1;
+#elif !defined(FAULT_NO_VERSION)
   made->ort_version_supported = release;
 #endif
   made->GetName = name_of_provider;
+#if !defined(FAULT_NO_FUNCTION)
   made->GetCapability = take_nothing;
+#endif
+#if defined(FAULT_CONSTANT)
+  free(made);
+  made = (OrtEp*)&constant;
+#elif defined(FAULT_SAME_AGAIN)
+  static OrtEp* first;
+  if (first != NULL) {
+    free(made);
+    made = first;
+  }
+  first = made;
+#elif defined(FAULT_NO_OBJECT)
+  free(made);
+  made = NULL;
+#endif
   *provider = made;
   return NULL;
 }
 
 static void release_provider(OrtEpFactory* factory, OrtEp* provider) {
   (void)factory;
+#if defined(FAULT_CONSTANT) || defined(FAULT_SAME_AGAIN)
+  (void)provider;
+#else
   free(provider);
+#endif
 }
 
 static OrtStatus* no_transfer(OrtEpFactory* factory, OrtDataTransferImpl** transfer) {

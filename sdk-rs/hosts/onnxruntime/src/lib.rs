@@ -37,6 +37,26 @@ mod nodes;
 mod rules;
 mod session;
 
+/// What layers between the host and objects need. It is not a public API.
+#[doc(hidden)]
+pub mod between {
+    use std::ffi::CStr;
+
+    pub use crate::api::objects::between::{OBJECTS, put_in_front};
+    use crate::api::ep::OrtEp;
+    use crate::api::runtime::{OnnxRuntime, Release};
+
+    /// Returns the position of a function in the host's table `OrtApi`.
+    pub fn runtime_slot(name: &CStr) -> Option<usize> {
+        OnnxRuntime::slot(name)
+    }
+
+    /// Returns the position of a function in the host's table `OrtEpApi`.
+    pub fn ep_slot(name: &CStr) -> Option<usize> {
+        OrtEp::slot(name, Release::NEWEST)
+    }
+}
+
 #[doc(hidden)]
 pub use entry::{create_factories, refuse_host, release_factory};
 pub use kernel::share;

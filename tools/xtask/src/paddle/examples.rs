@@ -27,6 +27,7 @@ pub fn build() -> Result<(), Failure> {
         ("operators", "example-rust-operators"),
         ("primitives", "example-rust-primitives"),
         ("between", "tenon-paddle-layers"),
+        ("onnxruntime_between", "tenon-onnxruntime-layers"),
     ];
     // Builds the whole workspace: for single packages, cargo would choose fewer features of common dependencies than for the
     // Rust tests, and build these and all that depends on them a second time.

@@ -73,6 +73,7 @@ pub fn of_table(context: Context) -> TokenStream {
     let (parameter, argument) = state.map(|(name, ty)| (quote!(, #name: #ty), quote!(#name,))).unzip();
     let grows = interface.functions.iter().any(|function| function.availability.since.is_some());
     let release = host.as_ref().filter(|_| grows).map(|_| quote!(let release = host.release();));
+    let (of, given) = grows.then(|| (quote!(, release: Release), quote!(, release))).unzip();
     let of_release = if has_releases { " of a release: the functions of newer ones are absent" } else { "" };
     let docs = format!(" Reads the functions from a table of the host{of_release}.");
     let absent = has_releases.then(|| absent(context));
@@ -95,21 +96,23 @@ pub fn of_table(context: Context) -> TokenStream {
             /// `table` is the host's, is as long as the release says, and stays as long as this struct is used.
             pub unsafe fn of_table(table: *const ::core::ffi::c_void #parameter) -> Self {
                 #release
-                let slot = |name: &::core::ffi::CStr| -> ::core::option::Option<usize> {
-                    ::core::option::Option::Some(match name.to_bytes() {
-                        #(#slots)*
-                        _ => return ::core::option::Option::None,
-                    })
-                };
                 __comment!("SAFETY: the caller promises the length of the table, and that its functions have the signatures of the spec.");
                 unsafe {
-                    Self::load(#argument |name| match slot(name) {
+                    Self::load(#argument |name| match Self::slot(name #given) {
                         ::core::option::Option::Some(slot) => {
                             table.cast::<*mut ::core::ffi::c_void>().add(slot).read()
                         }
                         ::core::option::Option::None => ::core::ptr::null_mut(),
                     })
                 }
+            }
+
+            /// Returns the position of a function in the table, counted in pointers.
+            pub fn slot(name: &::core::ffi::CStr #of) -> ::core::option::Option<usize> {
+                ::core::option::Option::Some(match name.to_bytes() {
+                    #(#slots)*
+                    _ => return ::core::option::Option::None,
+                })
             }
 
             #absent
