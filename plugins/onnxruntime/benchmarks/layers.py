@@ -16,6 +16,7 @@ from pathlib import Path
 
 import onnxruntime
 import provider
+
 from compare import chain
 
 NODES = 1000
