@@ -4,6 +4,7 @@ mod architecture;
 mod coverage;
 mod crates;
 mod environment;
+mod hosts;
 mod manifests;
 mod packaging;
 mod page;
