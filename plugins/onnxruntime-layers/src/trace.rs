@@ -9,6 +9,9 @@ use std::time::Instant;
 use serde_json::json;
 use tenon::support::Mutex;
 
+/// The function whose calls have the name of their node, so that a timeline shows the model.
+const COMPUTE: &str = "OrtKernelImpl::Compute";
+
 static TRACE: OnceLock<Trace> = OnceLock::new();
 
 struct Trace {
@@ -20,7 +23,7 @@ struct Trace {
 /// A call between its begin and its end.
 #[derive(Debug)]
 pub(crate) struct Call {
-    name: Option<String>,
+    node: Option<String>,
     function: &'static str,
     begin: Option<Instant>,
     bytes: Option<usize>,
@@ -49,11 +52,11 @@ pub(crate) fn open(path: &Path) -> io::Result<()> {
 }
 
 impl Call {
-    /// Begins a call of a function. `node` is what it computes, if it is known.
+    /// Begins a call of a function. `node` is the node of the model that it is about, if it is known.
     pub(crate) fn begin(function: &'static str, node: Option<&str>) -> Self {
         let begin = TRACE.get().map(|_| Instant::now());
-        let name = node.filter(|node| begin.is_some() && !node.is_empty()).map(str::to_owned);
-        Self { name, function, begin, bytes: None }
+        let node = node.filter(|node| begin.is_some() && !node.is_empty()).map(str::to_owned);
+        Self { node, function, begin, bytes: None }
     }
 
     /// Adds the number of bytes that it is about.
@@ -65,17 +68,19 @@ impl Call {
     pub(crate) fn end(self, has_succeeded: bool) {
         let (Some(trace), Some(begin)) = (TRACE.get(), self.begin) else { return };
         let microseconds = |time: std::time::Duration| time.as_nanos() as f64 / 1e3;
-        let mut args = json!({ "function": self.function });
+        let status = if has_succeeded { "success" } else { "failed" };
+        let mut args = json!({ "function": self.function, "status": status });
         if let Some(bytes) = self.bytes {
             args["bytes"] = bytes.into();
         }
-        if !has_succeeded {
-            args["failed"] = true.into();
+        let name = self.node.as_deref().filter(|_| self.function == COMPUTE).unwrap_or(self.function);
+        if let Some(node) = &self.node {
+            args["node"] = node.as_str().into();
         }
         // SAFETY: asks for a number.
         let thread = unsafe { libc::gettid() };
         let event = json!({
-            "name": self.name.as_deref().unwrap_or(self.function),
+            "name": name,
             "cat": "provider",
             "ph": "X",
             "ts": microseconds(begin.duration_since(trace.begin)),

@@ -116,6 +116,45 @@ def test_a_trace_has_the_calls_with_the_names_of_nodes(tmp_path: Path) -> None:
     assert all(event["args"]["bytes"] > 0 for event in given)
 
 
+def summary(path: Path) -> dict[str, Any]:
+    """Returns what `tenon trace summary` says about a trace, by function or node."""
+    command = [str(EXAMPLES / "tenon"), "trace", "summary", "--json", str(path)]
+    said = json.loads(subprocess.run(command, capture_output=True, check=True).stdout)
+    assert not said["truncated"]
+    return {function["name"]: function for function in said["functions"]}
+
+
+def test_a_trace_is_summarised(tmp_path: Path) -> None:
+    path = tmp_path / "trace.json"
+    ran = run(provider.library(), "use(5)\n" + UNREGISTER, "trace", TENON_TRACE_FILE=str(path))
+    assert ran.returncode == 0, ran.stderr
+    found = summary(path)
+    assert (found["Relu cut"]["count"], found["Relu cut"]["errors"]) == (5, 0)
+    assert found["Relu cut"]["total_ns"] > 0
+    for function in ("OrtKernelCreateFunc", "OrtKernelImpl::Release"):
+        assert found[function]["count"] == 3
+    given = sum(found[name]["bytes"] for name in found if name.startswith("OrtAllocator::Alloc"))
+    assert (given > 0) == provider.has_own_memory()
+
+
+def test_a_summary_counts_calls_that_fail(tmp_path: Path) -> None:
+    path = tmp_path / "trace.json"
+    program = """
+options = onnxruntime.SessionOptions()
+options.add_provider_for_devices(found[:1], {})
+model = provider.model([helper.make_node("Relu", ["x"], ["y"])], {"x": provider.random(3)}, ["y"])
+try:
+    onnxruntime.InferenceSession(model.SerializeToString(), options)
+except Exception as error:
+    print(error)
+"""
+    library = compiled(tmp_path, "NO_SESSION")
+    ran = run(library, program, "trace", TENON_TRACE_FILE=str(path))
+    assert "the firmware does not answer" in ran.stdout, ran.stderr
+    function = summary(path)["OrtEpFactory::CreateEp"]
+    assert function["errors"] == function["count"] > 0
+
+
 def test_a_trace_of_a_killed_program_can_be_read(tmp_path: Path) -> None:
     path = tmp_path / "trace.json"
     program = "use(5)\nimport os, signal\nos.kill(os.getpid(), signal.SIGKILL)\n"

@@ -79,7 +79,7 @@ fn a_collective_has_its_rank_and_its_bytes() {
     let of_reduce = summary.functions.iter().find(|function| function.name == "xccl_all_reduce").unwrap();
     assert_eq!((of_reduce.count, of_reduce.bytes), (2, 96));
     let line = summary.to_string();
-    let line = line.lines().skip_while(|line| !line.starts_with("collectives")).nth(1).unwrap();
+    let line = line.lines().skip_while(|line| !line.starts_with("bytes ")).nth(1).unwrap();
     assert_eq!(line.split_whitespace().collect::<Vec<_>>(), ["xccl_all_reduce", "2", "96", "B"]);
 }
 

@@ -42,8 +42,8 @@ mod session;
 pub mod between {
     use std::ffi::CStr;
 
-    pub use crate::api::objects::between::{OBJECTS, put_in_front};
     use crate::api::ep::OrtEp;
+    pub use crate::api::objects::between::{OBJECTS, put_in_front};
     use crate::api::runtime::{OnnxRuntime, Release};
 
     /// Returns the position of a function in the host's table `OrtApi`.

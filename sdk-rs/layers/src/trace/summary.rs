@@ -45,7 +45,7 @@ pub struct FunctionSummary {
     pub p99_ns: u64,
     /// The longest.
     pub max_ns: u64,
-    /// The bytes of the elements that the calls of a collective were given.
+    /// The bytes of its calls, where the trace has them: elements of collectives, and memory that providers give.
     pub bytes: u64,
 }
 
@@ -300,12 +300,12 @@ impl fmt::Display for Tables<'_> {
             let (peak, last) = (size(memory.peak_bytes), size(memory.last_bytes));
             writeln!(formatter, "{:<53} {peak:>9} {last:>10}", memory.name)?;
         }
-        let collectives: Vec<_> =
+        let with_bytes: Vec<_> =
             summary.functions.iter().filter(|function| function.bytes > 0).take(self.top).collect();
-        if !collectives.is_empty() {
-            writeln!(formatter, "\n{:<53} {:>9} {:>10}", "collectives", "count", "bytes")?;
+        if !with_bytes.is_empty() {
+            writeln!(formatter, "\n{:<53} {:>9} {:>10}", "bytes", "count", "total")?;
         }
-        for FunctionSummary { name, count, bytes, .. } in collectives {
+        for FunctionSummary { name, count, bytes, .. } in with_bytes {
             writeln!(formatter, "{name:<53} {count:>9} {:>10}", size(*bytes))?;
         }
         Ok(())
