@@ -2,7 +2,7 @@
 //!
 //! A program registers this library in place of that of a provider, which `TENON_PLUGIN` names. The host then calls the
 //! provider's own objects; the layers stand in front of their functions. `TENON_LAYERS` lists the layers: `validate`, which
-//! reports what breaks the [rules](rules), and `trace`, which writes a timeline.
+//! reports what breaks the [rules], and `trace`, which writes a timeline.
 //!
 //! * `vendor` loads the provider, and `host` has the tables that it gets: kernels come through them.
 //! * `front` stands in front of the functions; `objects` knows which objects are alive.
