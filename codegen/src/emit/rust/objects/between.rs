@@ -17,7 +17,7 @@ pub fn emit(context: Context) -> (TokenStream, TokenStream) {
     let objects: Vec<(&Type, &Object)> = context.interface.objects().collect();
     let layouts: Vec<_> = objects.iter().map(|object| layout(context, *object)).collect();
     let infos = objects.iter().zip(&layouts).map(|((ty, object), layout)| info(context, ty, object, layout));
-    let arms = objects.iter().zip(&layouts).enumerate().map(|(kind, ((ty, object), layout))| {
+    let arms = objects.iter().zip(&layouts).enumerate().filter_map(|(kind, ((ty, object), layout))| {
         let (kind, raw) = (names::number(kind as u64), names::symbol(&ty.c_name));
         let all = functions(layout).map(|id| context.interface.function(id)).enumerate();
         // Another one cannot be told from those of other objects.
@@ -37,14 +37,19 @@ pub fn emit(context: Context) -> (TokenStream, TokenStream) {
                 }
             }
         });
-        quote! {
-            #kind => {
-                let __object = object.cast::<ffi::#raw>();
-                #(#functions)*
+        let functions: Vec<TokenStream> = functions.collect();
+        (!functions.is_empty()).then(|| {
+            quote! {
+                #kind => {
+                    let __object = object.cast::<ffi::#raw>();
+                    #(#functions)*
+                }
             }
-        }
+        })
     });
     let count = names::number(objects.len() as u64);
+    let has_younger = |layout| functions(layout).any(|id| since(context, context.interface.function(id)) > 0);
+    let release = if layouts.iter().any(has_younger) { quote!(release) } else { quote!(_release) };
     let module = quote! {
         /// What layers between a host and objects need.
         pub
@@ -61,7 +66,7 @@ pub fn emit(context: Context) -> (TokenStream, TokenStream) {
         /// The object is of the kind with this position, can be written, and states the release. Nothing uses it meanwhile.
         #[allow(clippy::cognitive_complexity, reason = "it has a line for each function")]
         #[allow(clippy::too_many_lines, reason = "it has a line for each function")]
-        pub unsafe fn put_in_front<B: Between>(kind: usize, object: *mut ::core::ffi::c_void, release: u32) {
+        pub unsafe fn put_in_front<B: Between>(kind: usize, object: *mut ::core::ffi::c_void, #release: u32) {
             __comment!("SAFETY: the caller's promise.");
             unsafe {
                 match kind {
