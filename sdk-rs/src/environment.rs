@@ -1,4 +1,4 @@
-//! Reads environment variables, unless the process must not trust them, and numbers of bytes in them.
+//! Reads environment variables, unless the process must not trust them, and numbers of bytes and switches in them.
 
 use std::env;
 use std::ffi::OsString;
@@ -29,6 +29,17 @@ fn has_raised_rights() -> bool {
 #[cfg(not(target_os = "linux"))]
 fn has_raised_rights() -> bool {
     false
+}
+
+/// Returns whether a text turns something on: `1`, `on`, `true` and `yes` do, and `0`, `off`, `false` and `no` turn it off.
+/// Returns `None` for any other text. Small and capital letters are the same.
+#[must_use]
+pub fn parse_switch(text: &str) -> Option<bool> {
+    match text.to_ascii_lowercase().as_str() {
+        "1" | "on" | "true" | "yes" => Some(true),
+        "0" | "off" | "false" | "no" => Some(false),
+        _ => None,
+    }
 }
 
 /// A text that is not a number of bytes.

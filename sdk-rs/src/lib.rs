@@ -50,7 +50,7 @@ mod strategy;
 #[doc(hidden)]
 pub mod support;
 
-pub use environment::{BadBytes, parse_bytes, trusted_variable};
+pub use environment::{BadBytes, parse_bytes, parse_switch, trusted_variable};
 pub use error::{Error, Origin, Reason, Refusal, StatusCode, last_error};
 pub use lent::Lent;
 pub use log::{BadLogLevel, LogLevel, log_info, log_level, write_line};

@@ -2,6 +2,7 @@
 
 use std::{env, fmt, process};
 
+use crate::environment::parse_switch;
 use crate::log::write_line;
 
 /// The variable that makes a refusal end the process.
@@ -20,7 +21,8 @@ pub fn refuse(reason: fmt::Arguments<'_>) {
 
 /// Returns true for each value but those of a switch that is off: a misspelled value must not hide a refusal.
 fn is_on(value: &str) -> bool {
-    !matches!(value.trim().to_ascii_lowercase().as_str(), "" | "0" | "off" | "false" | "no")
+    let value = value.trim();
+    !value.is_empty() && parse_switch(value) != Some(false)
 }
 
 #[cfg(test)]

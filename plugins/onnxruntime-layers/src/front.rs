@@ -1,4 +1,4 @@
-//! What stands in front of the functions of objects.
+//! The functions of the layers, which take the place of those of objects and call them.
 
 use std::ffi::{CStr, c_char, c_void};
 use std::sync::atomic::AtomicUsize;
@@ -11,7 +11,7 @@ use crate::memory::{self, Request};
 use crate::objects::{self, Object};
 use crate::rules::Rule;
 use crate::validate::report;
-use crate::{host, settings, trace};
+use crate::{FACTORY, host, settings, trace};
 
 /// Kinds of objects that a function need not make: a factory may lack copies, streams or profiles.
 const OPTIONAL: [&str; 4] = ["OrtAllocator", "OrtDataTransferImpl", "OrtSyncStreamImpl", "OrtEpProfilerImpl"];
@@ -24,6 +24,8 @@ struct Layers;
 /// A call between its begin and its end.
 struct Call {
     place: Place,
+    /// The address of the object's own function.
+    function: usize,
     trace: trace::Call,
     request: Option<Request>,
 }
@@ -54,10 +56,6 @@ impl Between for Layers {
         }
     }
 
-    fn kept(place: Place, object: *mut c_void) -> usize {
-        objects::get_any(object).map_or(0, |(object, _)| object.function(place.function))
-    }
-
     fn begin(place: Place, words: &mut [usize]) -> Call {
         let address = words[0] as *mut c_void;
         let (_, function) = function_of(place);
@@ -67,6 +65,7 @@ impl Between for Layers {
             report(Rule::Released, name, &format!("the object {address:?} was released"));
         }
         let object = object.map(|(object, _)| object);
+        let own = object.as_ref().map_or(0, |object| object.function(place.function));
         let node = object.as_ref().and_then(|object| object.node.clone());
         let mut call = trace::Call::begin(name, node.as_deref());
         let mut request = None;
@@ -85,7 +84,11 @@ impl Between for Layers {
                 objects::forget(released);
             }
         }
-        Call { place, trace: call, request }
+        Call { place, function: own, trace: call, request }
+    }
+
+    fn kept(call: &Call) -> usize {
+        call.function
     }
 
     fn end(call: Call, words: &[usize], result: usize) -> usize {
@@ -187,7 +190,7 @@ fn check(address: *mut c_void, object: &Arc<Object>) {
         }
     }
     if info.name == "OrtEp" {
-        let factory = objects::alive().into_iter().find(|(_, other)| other.kind == crate::FACTORY);
+        let factory = objects::alive().into_iter().find(|(_, other)| other.info().name == FACTORY);
         let names = factory.map(|(factory, of)| (name(factory as *mut c_void, &of), name(address, object)));
         if let Some((Some(factory), Some(own))) = names
             && factory != own

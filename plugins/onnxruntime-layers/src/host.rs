@@ -9,10 +9,7 @@ use std::sync::OnceLock;
 use tenon::support::Mutex;
 use tenon_onnxruntime::between::{ep_slot, runtime_slot};
 
-use crate::front;
-
-/// The position of kernels among the kinds of objects.
-const KERNEL: usize = 2;
+use crate::{front, objects};
 
 /// The table by which a host gives others.
 #[repr(C)]
@@ -189,7 +186,7 @@ unsafe extern "C-unwind" fn create_kernel(
     call.end(status.is_null());
     if status.is_null() && !kernel.is_null() {
         // SAFETY: the provider has written a kernel, which nothing uses yet.
-        unsafe { front::adopt(KERNEL, *kernel, "OrtKernelCreateFunc", Some(node)) };
+        unsafe { front::adopt(objects::kind("OrtKernelImpl"), *kernel, "OrtKernelCreateFunc", Some(node)) };
     }
     status
 }

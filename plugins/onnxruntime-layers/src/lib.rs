@@ -24,8 +24,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use tenon::support::{panic_text, write_line};
 use tenon_onnxruntime::refuse_host;
 
-/// The number of the factory among the kinds of objects.
-const FACTORY: usize = 0;
+/// The struct of factories.
+const FACTORY: &str = "OrtEpFactory";
 
 /// Makes the factories of the provider behind the layers.
 ///
@@ -59,7 +59,7 @@ pub unsafe extern "C-unwind" fn CreateEpFactories(
             // SAFETY: as above.
             let factory = unsafe { *factories.add(index) };
             // SAFETY: a factory of the provider, which nothing uses yet.
-            unsafe { front::adopt(FACTORY, factory, "CreateEpFactories", None) };
+            unsafe { front::adopt(objects::kind(FACTORY), factory, "CreateEpFactories", None) };
         }
     }
     status

@@ -15,7 +15,7 @@ use crate::validate::report;
 
 /// The bytes of a guard. An address keeps its alignment.
 const GUARD: usize = 256;
-/// What a guard is filled with.
+/// The value of each byte of a guard.
 const FILL: u8 = 0xA5;
 /// The freed blocks that are remembered.
 const REMEMBERED: usize = 10_000;
@@ -213,9 +213,6 @@ pub(crate) fn released(allocator: *mut c_void) {
 mod tests {
     use std::sync::atomic::AtomicUsize;
 
-    use tenon::support::between::ObjectInfo;
-    use tenon_onnxruntime::between::OBJECTS;
-
     use super::*;
     use crate::front;
     use crate::validate::tests::reports;
@@ -245,7 +242,7 @@ mod tests {
 
     /// Makes an allocator with the layers in front.
     fn allocator() -> *mut Allocator {
-        let kind = OBJECTS.iter().position(|info: &ObjectInfo| info.name == "OrtAllocator").unwrap();
+        let kind = objects::kind("OrtAllocator");
         let info = free as *const () as usize;
         let functions = [alloc as *const () as usize, free as *const () as usize, info, 0, 0, 0];
         let made = Box::leak(Box::new(Allocator { version: 24, functions, next: AtomicUsize::new(0) }));
@@ -342,7 +339,7 @@ mod tests {
         take(allocator, give(allocator, 8));
         let found = reports();
         assert!(found[0].starts_with("P010: the object 0x"), "{found:?}");
-        let kind = OBJECTS.iter().position(|info: &ObjectInfo| info.name == "OrtAllocator").unwrap();
+        let kind = objects::kind("OrtAllocator");
         // SAFETY: an object of this kind, in which the layers are.
         unsafe { front::adopt(kind, allocator.cast(), "test", None) };
         reports();

@@ -41,6 +41,14 @@ impl Object {
     }
 }
 
+/// Returns the position of a struct among the kinds of objects.
+///
+/// # Panics
+/// If the spec has no object of this name.
+pub(crate) fn kind(name: &str) -> usize {
+    OBJECTS.iter().position(|info| info.name == name).expect("the spec has the object")
+}
+
 /// All objects, by their addresses.
 #[derive(Default)]
 struct Known {

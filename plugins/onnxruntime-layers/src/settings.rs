@@ -1,4 +1,4 @@
-//! What the environment says.
+//! The settings in the environment.
 
 use std::path::PathBuf;
 use std::sync::OnceLock;
@@ -53,10 +53,9 @@ impl Settings {
             }
         }
         let guards = text(GUARDS).unwrap_or_default();
-        let has_guards = match guards.to_ascii_lowercase().as_str() {
-            "" | "1" | "on" | "true" | "yes" => true,
-            "0" | "off" | "false" | "no" => false,
-            _ => return Err(BadSetting::NoSwitch(guards)),
+        let has_guards = match guards.as_str() {
+            "" => true,
+            text => tenon::parse_switch(text).ok_or_else(|| BadSetting::NoSwitch(guards.clone()))?,
         };
         let file = text(FILE).filter(|file| !file.is_empty());
         let file = file.unwrap_or_else(|| format!("tenon-trace-{}.json", std::process::id()));

@@ -45,7 +45,8 @@ pub(crate) fn report_rest(factory: *mut c_void) {
     let mut counts: HashMap<(&str, &str), usize> = HashMap::new();
     // Several libraries cannot be behind the layers, and its factories are released one after the other.
     let rest = objects::alive();
-    if rest.iter().any(|(address, object)| object.kind == crate::FACTORY && *address != factory.addr()) {
+    if rest.iter().any(|(address, object)| object.info().name == crate::FACTORY && *address != factory.addr())
+    {
         return;
     }
     for (address, object) in rest {

@@ -48,7 +48,7 @@ pub(crate) enum Refusal {
     Open {
         /// The library.
         path: PathBuf,
-        /// What the linker says.
+        /// The message of the dynamic linker.
         reason: libloading::Error,
     },
     /// A variable is not understood.
@@ -59,7 +59,7 @@ pub(crate) enum Refusal {
     Trace {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The error of the system.
         reason: std::io::Error,
     },
 }

@@ -28,11 +28,7 @@ pub(crate) fn text(variable: &'static str) -> Option<String> {
 /// Returns a switch: `1`, `on`, `true` and `yes`, or the opposite of them.
 pub(crate) fn switch(variable: &'static str, default: bool) -> Result<bool, BadSetting> {
     let Some(value) = text(variable) else { return Ok(default) };
-    match value.to_ascii_lowercase().as_str() {
-        "1" | "on" | "true" | "yes" => Ok(true),
-        "0" | "off" | "false" | "no" => Ok(false),
-        _ => Err(BadSetting::new(variable, &value, "expected 1 or 0")),
-    }
+    tenon::parse_switch(&value).ok_or_else(|| BadSetting::new(variable, &value, "expected 1 or 0"))
 }
 
 /// Returns a whole number, at least 1.

@@ -93,27 +93,27 @@ pub struct ObjectInfo {
     pub functions: &'static [ObjectFunction],
 }
 
-/// What stands in front of functions.
+/// Code that runs before and after functions of objects.
 pub trait Between: 'static {
-    /// What it knows of a call between its begin and its end.
+    /// The state of a call between its begin and its end.
     type Call;
 
     /// Keeps the address of a function, which is replaced after this.
     fn keep(place: Place, object: *mut c_void, function: usize);
 
-    /// Returns the address that was kept of a function of an object.
-    fn kept(place: Place, object: *mut c_void) -> usize;
-
-    /// Called before a function, whose arguments it may change. The first one is the object.
+    /// Runs before a function, whose arguments it may change. The first one is the object.
     fn begin(place: Place, words: &mut [usize]) -> Self::Call;
 
-    /// Called after a function, whose result it may change.
+    /// Returns the address that was kept of the function of a call.
+    fn kept(call: &Self::Call) -> usize;
+
+    /// Runs after a function, whose result it may change.
     fn end(call: Self::Call, words: &[usize], result: usize) -> usize;
 }
 
-/// What stands in front of one function.
+/// One function, and the code that runs before and after it.
 pub trait Front: 'static {
-    /// What it belongs to.
+    /// The code.
     type Between: Between;
     /// The function.
     const PLACE: Place;
@@ -173,9 +173,8 @@ macro_rules! slots {
                     $($argument: $argument),+
                 ) -> R {
                     let mut words = [$(word($argument)),+];
-                    let object = words[0] as *mut c_void;
                     let call = F::Between::begin(F::PLACE, &mut words);
-                    let kept = F::Between::kept(F::PLACE, object);
+                    let kept = F::Between::kept(&call);
                     // SAFETY: it was a pointer of this type when it was replaced. Arguments are those of the host, or what
                     // stands in front has changed them to others of their types.
                     let result = unsafe {
@@ -233,13 +232,13 @@ mod tests {
             assert_eq!(function, add as *const () as usize);
         }
 
-        fn kept(_: Place, _: *mut c_void) -> usize {
-            add as *const () as usize
-        }
-
         fn begin(_: Place, words: &mut [usize]) -> usize {
             words[1] *= 2;
             words.len()
+        }
+
+        fn kept(_: &usize) -> usize {
+            add as *const () as usize
         }
 
         fn end(call: usize, words: &[usize], result: usize) -> usize {

@@ -37,7 +37,7 @@ mod nodes;
 mod rules;
 mod session;
 
-/// What layers between the host and objects need. It is not a public API.
+/// Descriptions and functions for layers between the host and objects. It is not a public API.
 #[doc(hidden)]
 pub mod between {
     use std::ffi::CStr;

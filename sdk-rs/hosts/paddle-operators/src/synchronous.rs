@@ -15,10 +15,9 @@ pub(crate) fn is_requested() -> Result<bool, String> {
 
 fn parse(value: Option<&OsStr>) -> Result<bool, String> {
     let value = value.unwrap_or_default().to_string_lossy();
-    match value.trim().to_ascii_lowercase().as_str() {
-        "" | "0" | "off" | "false" | "no" => Ok(false),
-        "1" | "on" | "true" | "yes" => Ok(true),
-        _ => Err(format!("{VARIABLE}={value}: expected 1 or 0")),
+    match value.trim() {
+        "" => Ok(false),
+        text => tenon::parse_switch(text).ok_or_else(|| format!("{VARIABLE}={value}: expected 1 or 0")),
     }
 }
 

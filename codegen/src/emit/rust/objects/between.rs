@@ -1,5 +1,5 @@
-//! What layers between a host and objects need: what the functions of each object make and release, and a function that puts
-//! others in front of them.
+//! Descriptions and functions for layers between a host and objects: the objects that each function makes and releases, and a
+//! function that puts others in front of them.
 
 use proc_macro2::TokenStream;
 use quote::quote;
@@ -51,7 +51,7 @@ pub fn emit(context: Context) -> (TokenStream, TokenStream) {
     let has_younger = |layout| functions(layout).any(|id| since(context, context.interface.function(id)) > 0);
     let release = if layouts.iter().any(has_younger) { quote!(release) } else { quote!(_release) };
     let module = quote! {
-        /// What layers between a host and objects need.
+        /// Descriptions and functions for layers between a host and objects.
         pub
     };
     let content = quote! {

@@ -20,7 +20,7 @@ mod stream;
 #[allow(unused_variables, reason = "what releases another object does not use its own")]
 mod thunk;
 
-/// What layers between a host and objects need.
+/// Descriptions and functions for layers between a host and objects.
 pub mod between;
 
 /// The ABI as C has it: names, layouts and signatures.
